@@ -9,7 +9,7 @@ import yaml
 
 from framework.base.errors import Problem, Where
 from framework.language.node import YamlNode
-from framework.language.syntax import SECRET_NAME, Flow, explain, quote, short
+from framework.language.syntax import SECRET_NAME, FlowStyle, explain, quote, short
 from framework.language.tree import MAX_REPAIRS, MAX_VALUES, Stop, Tree, Unquoted, too_many
 
 MAX_DOCUMENTS = 1_000  # of one file
@@ -53,7 +53,7 @@ def _read_part(text: str, file: str, first_line: int, budget: _Budget, problems:
         except Unquoted as unquoted:
             start, end = unquoted.start, unquoted.end
         except yaml.MarkedYAMLError as error:
-            explanation = explain(error, text, file, first_line, Flow(tuple(tree.opened), tree.last_scalar))
+            explanation = explain(error, text, file, first_line, FlowStyle(tuple(tree.opened), tree.last_scalar))
             if explanation.span is None:
                 tree.problems.append(explanation.problem)
                 return tree.whole

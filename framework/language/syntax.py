@@ -92,14 +92,14 @@ def span_from(text: str, start: int) -> int | None:
 
 
 @dataclass(frozen=True)
-class Flow:
+class FlowStyle:
     """The parser's position inside [] and {}: the open brackets, and the latest scalar."""
 
     opened: tuple[int, ...]
     scalar: tuple[int, int] | None
 
 
-def explain(error: Any, text: str, file: str, first_line: int, flow: Flow) -> Explained:
+def explain(error: Any, text: str, file: str, first_line: int, flow: FlowStyle) -> Explained:
     """The problem behind a parser's or scanner's error."""
     mark = error.problem_mark or error.context_mark
     opened = error.context_mark
@@ -149,7 +149,7 @@ def explain(error: Any, text: str, file: str, first_line: int, flow: Flow) -> Ex
     return _explain_indent(problem, error, lines, first_line)
 
 
-def _explain_flow(error: Any, text: str, file: str, first_line: int, flow: Flow) -> Explained:
+def _explain_flow(error: Any, text: str, file: str, first_line: int, flow: FlowStyle) -> Explained:
     index = error.problem_mark.index
     start = index
     if flow.scalar and ("cannot start" not in error.problem or not text[flow.scalar[1] : index].strip()):

@@ -5,7 +5,7 @@ from framework.plan.catalog import Catalog, Listing
 from framework.plan.column_sql import ColumnSql, columns_read
 from framework.plan.expectation import Expectation, SetExpectation
 from framework.plan.follower import FOLLOWED, PUBLISHED, Follower, ListedTable
-from framework.plan.maintenance import Maintain, Reader, Thin
+from framework.plan.maintenance import DependentTable, Maintain, Thin
 from framework.plan.pipeline import Pipeline, Run, in_order
 from framework.plan.plan import Engine, LaterPlan, Plan, PlannedDocument
 from framework.plan.secret import Joined, MaskKey, Masks, SecretRef
@@ -60,6 +60,7 @@ __all__ = [
     "Column",
     "ColumnSql",
     "Decoding",
+    "DependentTable",
     "Engine",
     "Expectation",
     "Explode",
@@ -86,7 +87,6 @@ __all__ = [
     "Plan",
     "PlannedDocument",
     "PlannedSubject",
-    "Reader",
     "Remember",
     "Run",
     "SchemaChanges",

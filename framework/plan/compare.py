@@ -27,7 +27,7 @@ _SHOWN_OF_BAD = ("code", "message")
 _MAX_PAIRS = 20  # pairs of a difference that are shown
 
 
-class Beyond(str):
+class TimeBeyondRange(str):
     """A time outside of Python's range, as text. It equals no expected time."""
 
     __slots__ = ()
@@ -147,7 +147,7 @@ def _unlike(want: Row, row: Row, types: Mapping[str, Type]) -> tuple[str, ...]:
 
 def alike(want: Any, got: Any, type_: Type) -> bool:
     """Whether a value equals the expected one. The values come from `values.read` and from the table."""
-    if want is None or got is None or isinstance(got, Beyond):
+    if want is None or got is None or isinstance(got, TimeBeyondRange):
         return want is got
     match type_:
         case Array():

@@ -8,7 +8,7 @@ from framework.plan.catalog import Catalog
 
 
 @dataclass(frozen=True)
-class Reader:
+class DependentTable:
     """A table of another pipeline that is computed from the changes of a table."""
 
     catalog: Catalog

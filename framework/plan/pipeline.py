@@ -12,7 +12,7 @@ from framework.plan.bounds import Bounds
 from framework.plan.column_sql import columns_read
 from framework.plan.expectation import Expectation, SetExpectation
 from framework.plan.follower import Follower
-from framework.plan.maintenance import Maintain, Reader
+from framework.plan.maintenance import DependentTable, Maintain
 from framework.plan.secret import MaskKey
 from framework.plan.source import Lookup, SelectSource, TableChanges
 from framework.plan.step import Step
@@ -56,7 +56,7 @@ class Pipeline:
     maintain: Maintain
     spec: str  # a digest of all fields above that decide which rows are written
     examples: tuple[SpecTest, ...] = field(default=(), compare=False, repr=False)
-    readers: tuple[Reader, ...] = field(default=(), compare=False, repr=False)  # of its table
+    readers: tuple[DependentTable, ...] = field(default=(), compare=False, repr=False)  # of its table
     also: tuple[Follower, ...] = ()  # each shows the rows of its table elsewhere
 
     @property

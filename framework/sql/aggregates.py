@@ -38,7 +38,7 @@ _WHOLE = Decimal(_MOST_DIGITS, 0)
 
 
 @dataclass(frozen=True)
-class Part:
+class PartialTotal:
     """A part of a function. `of_rows` is SQL over the argument `{x}`, over `{order}`, by which rows are ordered, and over `{sign}`;
     `merged` is SQL over the parts of the table `{t[…]}` and of the batch `{s[…]}`."""
 
@@ -48,9 +48,9 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Function:
+class AggregateFunction:
     type: Callable[[Type], Type]
-    parts: Callable[[Type, Type], Mapping[str, Part]]  # from the types of the argument and of the order
+    parts: Callable[[Type, Type], Mapping[str, PartialTotal]]  # from the types of the argument and of the order
     _: KW_ONLY
     value: Callable[[Type], str] = lambda _: "{p[value]}"
     takes: Callable[[Type], bool] = lambda _: True
@@ -64,9 +64,9 @@ def _sum_of(type_: Type) -> Type:
     return BIGINT if is_integral(type_) else DOUBLE
 
 
-def _sums(name: str, type_: Type, of_rows: str) -> dict[str, Part]:
+def _sums(name: str, type_: Type, of_rows: str) -> dict[str, PartialTotal]:
     t, s = f"{{t[{name}]}}", f"{{s[{name}]}}"
-    return {name: Part(type_, of_rows, f"coalesce(CAST({_added(type_, t, s)} AS {type_.sql}), {t}, {s})")}
+    return {name: PartialTotal(type_, of_rows, f"coalesce(CAST({_added(type_, t, s)} AS {type_.sql}), {t}, {s})")}
 
 
 def _added(type_: Type, t: str, s: str) -> str:
@@ -88,12 +88,12 @@ def _sum_for_average(type_: Type) -> Type:
     return _WHOLE if is_integral(type_) else _sum_of(type_)
 
 
-def _sum_and_count(type_: Type, _: Type) -> dict[str, Part]:
+def _sum_and_count(type_: Type, _: Type) -> dict[str, PartialTotal]:
     x = f"CAST({{x}} AS {_WHOLE.sql})" if is_integral(type_) else "{x}"
     return {**_sums("sum", _sum_for_average(type_), f"sum({x})"), **_sums("count", BIGINT, "count({x})")}
 
 
-def _signed_sum(type_: Type, _: Type) -> dict[str, Part]:
+def _signed_sum(type_: Type, _: Type) -> dict[str, PartialTotal]:
     """Returns the sum over signed rows and the count of its values: the sum of none is null."""
     x = f"CAST({{x}} AS {_WHOLE.sql})" if is_integral(type_) else "{x}"
     return {
@@ -133,19 +133,19 @@ def _average(type_: Type) -> str:
     return f"coalesce(CAST({exact} AS {result.sql}), CAST({rough} AS {result.sql}))"
 
 
-def _chosen(function: str) -> Callable[[Type, Type], Mapping[str, Part]]:
+def _chosen(function: str) -> Callable[[Type, Type], Mapping[str, PartialTotal]]:
     merged = {"min": "least", "max": "greatest"}[function]
-    return lambda type_, _: {"value": Part(type_, f"{function}({{x}})", f"{merged}({{t[value]}}, {{s[value]}})")}
+    return lambda type_, _: {"value": PartialTotal(type_, f"{function}({{x}})", f"{merged}({{t[value]}}, {{s[value]}})")}
 
 
-def _by_order(is_first: bool) -> Callable[[Type, Type], Mapping[str, Part]]:
+def _by_order(is_first: bool) -> Callable[[Type, Type], Mapping[str, PartialTotal]]:
     extreme, compares = ("min", "<") if is_first else ("max", ">")
     newer = f"{{s[at]}} {compares} {{t[at]}} OR {{t[at]}} IS NULL"
 
-    def parts(type_: Type, order: Type) -> Mapping[str, Part]:
+    def parts(type_: Type, order: Type) -> Mapping[str, PartialTotal]:
         return {
-            "value": Part(type_, f"{extreme}_by({{x}}, {{order}})", f"IF({newer}, {{s[value]}}, {{t[value]}})"),
-            "at": Part(order, f"{extreme}({{order}})", f"IF({newer}, {{s[at]}}, {{t[at]}})"),
+            "value": PartialTotal(type_, f"{extreme}_by({{x}}, {{order}})", f"IF({newer}, {{s[value]}}, {{t[value]}})"),
+            "at": PartialTotal(order, f"{extreme}({{order}})", f"IF({newer}, {{s[at]}}, {{t[at]}})"),
         }
 
     return parts
@@ -155,9 +155,9 @@ def _one_zero(type_: Type) -> str:
     return "IF({x} = 0, abs({x}), {x})" if type_ in (DOUBLE, FLOAT) else "{x}"  # -0.0 is 0.0
 
 
-def _values(type_: Type, _: Type) -> Mapping[str, Part]:
+def _values(type_: Type, _: Type) -> Mapping[str, PartialTotal]:
     return {
-        "values": Part(
+        "values": PartialTotal(
             Array(type_),
             f"array_distinct(collect_set({_one_zero(type_)}))",
             "coalesce(array_union({t[values]}, {s[values]}), {s[values]}, {t[values]})",
@@ -165,10 +165,10 @@ def _values(type_: Type, _: Type) -> Mapping[str, Part]:
     }
 
 
-def _sketch(type_: Type, _: Type) -> Mapping[str, Part]:
+def _sketch(type_: Type, _: Type) -> Mapping[str, PartialTotal]:
     x = "{x}" if is_integral(type_) else "concat('_', {x})"  # an empty text would not be counted
     merged = "coalesce(hll_union({t[sketch]}, {s[sketch]}), {t[sketch]}, {s[sketch]})"
-    return {"sketch": Part(BINARY, f"hll_sketch_agg({x})", merged)}
+    return {"sketch": PartialTotal(BINARY, f"hll_sketch_agg({x})", merged)}
 
 
 def _same(type_: Type) -> Type:
@@ -179,27 +179,31 @@ def _comparable(type_: Type) -> bool:
     return not holds_map(type_)
 
 
-def _count(of_rows: str) -> Callable[[Type, Type], Mapping[str, Part]]:
+def _count(of_rows: str) -> Callable[[Type, Type], Mapping[str, PartialTotal]]:
     return lambda _type, _order: _sums("value", BIGINT, of_rows)
 
 
-FUNCTIONS: Mapping[str, Function] = {
-    "sum": Function(_sum_of, lambda type_, _: _sums("value", _sum_of(type_), "sum({x})"), takes=is_numeric, wants="a number"),
-    "count": Function(lambda _: BIGINT, _count("count({x})")),
-    "count_if": Function(lambda _: BIGINT, _count("count_if({x})"), takes=lambda type_: type_ == BOOLEAN, wants="a condition"),
-    "min": Function(_same, _chosen("min"), takes=_comparable, wants="values that have an order"),
-    "max": Function(_same, _chosen("max"), takes=_comparable, wants="values that have an order"),
-    "avg": Function(_average_of, _sum_and_count, value=_average, takes=is_numeric, wants="a number"),
-    "first": Function(_same, _by_order(True), first_counts=True),
-    "last": Function(_same, _by_order(False), first_counts=True),
-    "count_distinct": Function(
+FUNCTIONS: Mapping[str, AggregateFunction] = {
+    "sum": AggregateFunction(
+        _sum_of, lambda type_, _: _sums("value", _sum_of(type_), "sum({x})"), takes=is_numeric, wants="a number"
+    ),
+    "count": AggregateFunction(lambda _: BIGINT, _count("count({x})")),
+    "count_if": AggregateFunction(
+        lambda _: BIGINT, _count("count_if({x})"), takes=lambda type_: type_ == BOOLEAN, wants="a condition"
+    ),
+    "min": AggregateFunction(_same, _chosen("min"), takes=_comparable, wants="values that have an order"),
+    "max": AggregateFunction(_same, _chosen("max"), takes=_comparable, wants="values that have an order"),
+    "avg": AggregateFunction(_average_of, _sum_and_count, value=_average, takes=is_numeric, wants="a number"),
+    "first": AggregateFunction(_same, _by_order(True), first_counts=True),
+    "last": AggregateFunction(_same, _by_order(False), first_counts=True),
+    "count_distinct": AggregateFunction(
         lambda _: BIGINT,
         _values,
         value=lambda _: "CAST(size({p[values]}) AS BIGINT)",
         takes=_comparable,
         wants="values that can be compared",
     ),
-    "approx_count_distinct": Function(
+    "approx_count_distinct": AggregateFunction(
         lambda _: BIGINT,
         _sketch,
         value=lambda _: "hll_sketch_estimate({p[sketch]})",
@@ -207,13 +211,13 @@ FUNCTIONS: Mapping[str, Function] = {
         wants="a text or a whole number",
     ),
 }
-ROWS = Part(BIGINT, f"coalesce({_signed_count('true')}, 0L)", "({t} + {s})")
+ROWS = PartialTotal(BIGINT, f"coalesce({_signed_count('true')}, 0L)", "({t} + {s})")
 """The number of rows of a group from which rows can be subtracted."""
-SIGNED: Mapping[str, Function] = {
-    "sum": Function(_sum_of, _signed_sum, value=_of_some, takes=_is_exact),
-    "count": Function(lambda _: BIGINT, _count(_signed_count("{x} IS NOT NULL"))),
-    "count_if": Function(lambda _: BIGINT, _count(_signed_count("{x}"))),
-    "avg": Function(_average_of, _signed_sum, value=_average, takes=_is_exact),
+SIGNED: Mapping[str, AggregateFunction] = {
+    "sum": AggregateFunction(_sum_of, _signed_sum, value=_of_some, takes=_is_exact),
+    "count": AggregateFunction(lambda _: BIGINT, _count(_signed_count("{x} IS NOT NULL"))),
+    "count_if": AggregateFunction(lambda _: BIGINT, _count(_signed_count("{x}"))),
+    "avg": AggregateFunction(_average_of, _signed_sum, value=_average, takes=_is_exact),
 }
 """The functions that can be updated exactly where rows are subtracted again: `{sign}` is -1 for such a row, else 1."""
 _SAME = {
@@ -231,7 +235,7 @@ _WRITE = "write one function over the rows: `sum(price * quantity)`, `count(*)`,
 
 
 @dataclass(frozen=True)
-class Read:
+class ParsedMeasure:
     """A measure: its function and its argument; `count(*)` has none."""
 
     function: str
@@ -239,7 +243,7 @@ class Read:
     offset: int
 
 
-def read(text: str) -> Read:
+def read(text: str) -> ParsedMeasure:
     parser = Parser(tokens(text))
     start = parser.take()
     name = _SAME.get(start.word, start.word)
@@ -250,7 +254,7 @@ def read(text: str) -> Read:
         _end(parser)
         if name != "count":
             raise refused(start.offset, "sql-measure", f"`*` is for count alone, not for {name}", _WRITE)
-        return Read("count", None, start.offset)
+        return ParsedMeasure("count", None, start.offset)
     distinct = parser.next
     if parser.skip("distinct"):
         if name != "count":
@@ -266,7 +270,7 @@ def read(text: str) -> Read:
         raise refused(parser.next.offset, "sql-measure", f"{start.text} takes one value", hint)
     parser.expect(")")
     _end(parser)
-    return Read(name, argument, start.offset)
+    return ParsedMeasure(name, argument, start.offset)
 
 
 def _end(parser: Parser) -> None:
@@ -297,10 +301,10 @@ def takes_off(function: str, argument: Type | None) -> bool:
     return function in SIGNED and SIGNED[function].takes(argument or BIGINT)
 
 
-def function(name: str, signed: bool) -> Function:
+def function(name: str, signed: bool) -> AggregateFunction:
     return (SIGNED if signed else FUNCTIONS)[name]
 
 
-def hidden(function_: Function, argument: Type, order: Type) -> Mapping[str, Type]:
+def hidden(function_: AggregateFunction, argument: Type, order: Type) -> Mapping[str, Type]:
     """Returns the parts besides the value, with their types."""
     return {name: part.type for name, part in function_.parts(argument, order).items() if name != "value"}

@@ -17,7 +17,7 @@ from framework.base.types import INTERVALS, VOID, Array, Struct, Type
 from framework.plan.column_sql import ColumnSql
 from framework.sql import casts, comparisons, dialects, functions, grammar, literals, operators
 from framework.sql.attempt import attempt
-from framework.sql.faults import ExpressionError, Fault, refused
+from framework.sql.faults import ExpressionError, ExpressionFault, refused
 from framework.sql.pieces import Piece, column
 from framework.sql.quote import identifier
 from framework.sql.reserved import CHANGING
@@ -37,7 +37,7 @@ _NO_COLUMN: Mapping[Type, tuple[str, str]] = {
 """Types that only a part of an expression can have, and what to write for a column."""
 _UNIT = "a unit of time is a text, in front: `date_trunc('month', at)`"
 
-__all__ = ["Checked", "ExpressionError", "Fault", "attempt", "check", "guarded"]
+__all__ = ["Checked", "ExpressionError", "ExpressionFault", "attempt", "check", "guarded"]
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def units(node: Node) -> Iterator[Node]:
                 yield argument
 
 
-def unknown(node: Node, declared: Mapping[str, str]) -> list[Fault]:
+def unknown(node: Node, declared: Mapping[str, str]) -> list[ExpressionFault]:
     """Returns the fault of an unknown name or function. `declared` has the known names by their lower case."""
     if isinstance(node, Call) and node.name not in functions.names():
         return list(functions.unknown(node.name, node.offset).faults)
@@ -133,11 +133,11 @@ def unknown(node: Node, declared: Mapping[str, str]) -> list[Fault]:
     name = node.name
     if name.lower() in CHANGING or name.lower() in ("user", "current_user", "session_user"):
         message = f"{name} is not a column here, and as a function it gives another value each time"
-        return [Fault(node.offset, "sql-not-deterministic", message, "use _kafka_timestamp or _event_time")]
+        return [ExpressionFault(node.offset, "sql-not-deterministic", message, "use _kafka_timestamp or _event_time")]
     columns_hint = f"columns here: {listed(declared.values())}"
     otherwise = f"a text needs quotes: '{name}'; {columns_hint}" if name.isupper() else columns_hint
     hint = _UNIT if name.lower() in dialects.UNITS else did_you_mean(name, declared.values(), otherwise)
-    return [Fault(node.offset, "unknown-column", f"there is no column `{name}`", hint)]
+    return [ExpressionFault(node.offset, "unknown-column", f"there is no column `{name}`", hint)]
 
 
 class _Typing:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, order=True)
-class Fault:
+class ExpressionFault:
     """One error; `offset` counts the text's characters from 0."""
 
     offset: int
@@ -23,7 +23,7 @@ class Fault:
 class ExpressionError(ValueError):
     """All errors of one expression, in the order of the text. The attributes are those of the first error."""
 
-    def __init__(self, *faults: Fault) -> None:
+    def __init__(self, *faults: ExpressionFault) -> None:
         super().__init__("; ".join(fault.message for fault in faults))
         self.faults = tuple(sorted(faults))
         first_fault = self.faults[0]
@@ -36,4 +36,4 @@ class ExpressionError(ValueError):
 
 
 def refused(offset: int, code: str, message: str, hint: str = "") -> ExpressionError:
-    return ExpressionError(Fault(offset, code, message, hint))
+    return ExpressionError(ExpressionFault(offset, code, message, hint))

@@ -12,7 +12,7 @@ from framework.sql import operands, reserved
 from framework.sql.faults import refused
 from framework.sql.tokens import Token, tokens
 from framework.sql.tree import Cast, In, Is, Item, Lambda, Literal, Member, Node, Operation, walk
-from framework.sql.words import DEEPEST, Words, too_deep
+from framework.sql.words import DEEPEST, TokenCursor, too_deep
 
 
 @functools.lru_cache(4096)
@@ -39,7 +39,7 @@ _LEVELS: tuple[tuple[str, ...], ...] = (
 """Binary operators, the loosest first; operators of one level associate to the left."""
 
 
-class Parser(Words):
+class Parser(TokenCursor):
     """A parser that passes once over the words of a text."""
 
     def expression(self) -> Node:

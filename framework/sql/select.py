@@ -12,7 +12,7 @@ from framework.base.spelling import did_you_mean, listed
 from framework.base.types import BOOLEAN, VOID, Struct, Type
 from framework.sql import statement
 from framework.sql.expressions import Checked, typed
-from framework.sql.faults import ExpressionError, Fault
+from framework.sql.faults import ExpressionError, ExpressionFault
 from framework.sql.operand_remedies import suggest_for_condition
 from framework.sql.quote import column_path
 from framework.sql.statement import ParsedSelect
@@ -20,11 +20,11 @@ from framework.sql.suggested import code
 from framework.sql.tokens import Token
 from framework.sql.tree import Column, Member, Node, walk
 
-__all__ = ["Item", "Selected", "select"]
+__all__ = ["Selected", "SelectedColumn", "select"]
 
 
 @dataclass(frozen=True)
-class Item:
+class SelectedColumn:
     """One column of the result. `text` is the item's SQL without its name, on one line; `offset` is the place of the name,
     or of the item if it has no name."""
 
@@ -38,7 +38,7 @@ class Item:
 class Selected:
     """Items over the columns before the select; `where` is a condition, and null is not true."""
 
-    items: tuple[Item, ...]
+    items: tuple[SelectedColumn, ...]
     where: Checked | None
     where_text: str
 
@@ -48,7 +48,7 @@ def select(text: str, columns: Mapping[str, Type], star: Collection[str] | None 
     parsed = statement.read(text)
     names = _Names(columns, tuple(columns if star is None else star), parsed.tables)
     faults = list(parsed.faults)
-    items: list[Item] = []
+    items: list[SelectedColumn] = []
     where = None
     for parsed_item in parsed.items:
         try:
@@ -61,21 +61,23 @@ def select(text: str, columns: Mapping[str, Type], star: Collection[str] | None 
         except ExpressionError as error:
             faults += error.faults
     if not faults and not items:
-        faults.append(Fault(parsed.items[0].offset, "sql-syntax", "no column is left", "EXCEPT names all that there are"))
+        faults.append(
+            ExpressionFault(parsed.items[0].offset, "sql-syntax", "no column is left", "EXCEPT names all that there are")
+        )
     faults += _duplicates(items)
     if faults:
         raise ExpressionError(*dict.fromkeys(faults))
     return Selected(tuple(items), where, parsed.where.text if parsed.where else "")
 
 
-def _duplicates(items: list[Item]) -> list[Fault]:
-    faults: list[Fault] = []
-    by_name: dict[str, Item] = {}
+def _duplicates(items: list[SelectedColumn]) -> list[ExpressionFault]:
+    faults: list[ExpressionFault] = []
+    by_name: dict[str, SelectedColumn] = {}
     for item in items:
         earlier_item = by_name.setdefault(item.name.lower(), item)
         if earlier_item is not item:
             hint = "give one of them another name: … as other_name; `* except (a)` leaves a column out"
-            faults.append(Fault(item.offset, "duplicate-column", f"there are two columns `{item.name}`", hint))
+            faults.append(ExpressionFault(item.offset, "duplicate-column", f"there are two columns `{item.name}`", hint))
     return faults
 
 
@@ -87,18 +89,18 @@ class _Names:
     star: tuple[str, ...]
     tables: frozenset[str]
 
-    def items(self, parsed_item: ParsedSelect) -> list[Item]:
+    def items(self, parsed_item: ParsedSelect) -> list[SelectedColumn]:
         if parsed_item.value is None:
             return [
-                Item(name, Checked(column_path(name), self.columns[name]), name, parsed_item.offset)
+                SelectedColumn(name, Checked(column_path(name), self.columns[name]), name, parsed_item.offset)
                 for name in self.all_but(parsed_item.left_out)
             ]
         value = self.typed(parsed_item.value)
         name = parsed_item.name or self.own_name(parsed_item.value)
         if name is None:
             hint = f"write {code(f'{parsed_item.text} as name' if len(parsed_item.text) <= 60 else '… as name')}"
-            raise ExpressionError(Fault(parsed_item.offset, "sql-no-name", "this column has no name", hint))
-        return [Item(name, value, parsed_item.text, parsed_item.offset)]
+            raise ExpressionError(ExpressionFault(parsed_item.offset, "sql-no-name", "this column has no name", hint))
+        return [SelectedColumn(name, value, parsed_item.text, parsed_item.offset)]
 
     def all_but(self, left_out: tuple[Token, ...]) -> list[str]:
         spellings = {name.lower(): name for name in self.star}
@@ -108,9 +110,9 @@ class _Names:
         excluded_names = {token.value.lower() for token in left_out}
         return [name for lower, name in spellings.items() if lower not in excluded_names]
 
-    def no_column(self, token: Token) -> Fault:
+    def no_column(self, token: Token) -> ExpressionFault:
         hint = did_you_mean(token.value, self.star, f"columns here: {listed(self.star)}")
-        return Fault(token.offset, "unknown-column", f"`*` has no column `{token.value}`", hint)
+        return ExpressionFault(token.offset, "unknown-column", f"`*` has no column `{token.value}`", hint)
 
     def typed(self, node: Node) -> Checked:
         faults = [fault for part, _ in walk(node) if (fault := self.with_table(part))]
@@ -118,13 +120,13 @@ class _Names:
             raise ExpressionError(*faults)
         return typed(node, self.columns)
 
-    def with_table(self, node: Node) -> Fault | None:
+    def with_table(self, node: Node) -> ExpressionFault | None:
         """Returns the fault of a column with its table in front, such as `input.price`."""
         if not (isinstance(node, Member) and isinstance(node.of, Column)) or node.of.name.lower() not in self.tables:
             return None
         if any(name.lower() == node.of.name.lower() for name in self.columns):
             return None
-        return Fault(node.of.offset, "sql-table", "columns are named without their table", f"write `{node.name}`")
+        return ExpressionFault(node.of.offset, "sql-table", "columns are named without their table", f"write `{node.name}`")
 
     def own_name(self, node: Node) -> str | None:
         """Returns the declared spelling of a column's or field's name; None for other values."""
@@ -142,6 +144,8 @@ class _Names:
         if value.type not in (BOOLEAN, VOID):
             message = f"`{parsed_item.text}` is {value.type}, not true or false"
             raise ExpressionError(
-                Fault(parsed_item.offset, "not-a-condition", message, suggest_for_condition(parsed_item.text, value.type))
+                ExpressionFault(
+                    parsed_item.offset, "not-a-condition", message, suggest_for_condition(parsed_item.text, value.type)
+                )
             )
         return value

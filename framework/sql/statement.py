@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from framework.sql import reserved
-from framework.sql.faults import ExpressionError, Fault, refused
+from framework.sql.faults import ExpressionError, ExpressionFault, refused
 from framework.sql.grammar import Parser
 from framework.sql.reserved import ONE_ROW
 from framework.sql.tokens import Token, tokens
@@ -71,19 +71,19 @@ class ParsedSelect:
 
 
 @dataclass(frozen=True)
-class Read:
+class ParsedStatement:
     """The parsed select and its faults. `tables` are the names given to the table, `input` among them."""
 
     items: tuple[ParsedSelect, ...]
     where: ParsedSelect | None
     tables: frozenset[str]
-    faults: tuple[Fault, ...]
+    faults: tuple[ExpressionFault, ...]
 
 
-def read(text: str) -> Read:
+def read(text: str) -> ParsedStatement:
     parser = _Parser(tokens(text))
     parser.statement()
-    return Read(tuple(parser.items), parser.where, frozenset(parser.tables), tuple(parser.faults))
+    return ParsedStatement(tuple(parser.items), parser.where, frozenset(parser.tables), tuple(parser.faults))
 
 
 class _Parser(Parser):
@@ -92,12 +92,12 @@ class _Parser(Parser):
         self.items: list[ParsedSelect] = []
         self.where: ParsedSelect | None = None
         self.tables = {INPUT}
-        self.faults: list[Fault] = []
+        self.faults: list[ExpressionFault] = []
 
     def refuse(self, token: Token, code: str, message: str, hint: str) -> None:
         """Adds a fault, each message once: `left outer join` is one mistake."""
         if message not in [fault.message for fault in self.faults]:
-            self.faults.append(Fault(token.offset, code, message, hint))
+            self.faults.append(ExpressionFault(token.offset, code, message, hint))
 
     def statement(self) -> None:
         token = self.next

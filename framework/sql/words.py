@@ -28,7 +28,7 @@ def but_found(token: Token) -> str:
     return ", the text ends" if token.kind == "end" else f", found {token.text[:30]}"
 
 
-class Words:
+class TokenCursor:
     """The words of a text, and a parser's position in them."""
 
     def __init__(self, token_list: list[Token]) -> None:

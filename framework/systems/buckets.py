@@ -25,7 +25,7 @@ _KINDS = {code: kind for kind, codes in _CODES.items() for code in codes}
 
 
 @dataclass(frozen=True)
-class Login:
+class BucketLogin:
     """Keys to an object store."""
 
     key: str = field(repr=False)
@@ -41,20 +41,20 @@ class Trouble:
     says: str
 
 
-def login(storage: Storage, secrets: SecretStore) -> Login | None:
+def login(storage: Storage, secrets: SecretStore) -> BucketLogin | None:
     """The keys that the storage names, if it does."""
     if storage.access_key and storage.secret_key:
-        return Login(reveal(storage.access_key, secrets), reveal(storage.secret_key, secrets))
+        return BucketLogin(reveal(storage.access_key, secrets), reveal(storage.secret_key, secrets))
     return None
 
 
-def session(storage: Storage, login: Login | None) -> Any:
+def session(storage: Storage, login: BucketLogin | None) -> Any:
     """A session of boto3; without keys it has the machine's own login, or that of the storage's profile. It assumes the storage's role,
     unless the keys are a catalog's, which are of a role already."""
     return _assumed(storage, login) if storage.role and not (login and login.token) else _base_session(storage, login)
 
 
-def _base_session(storage: Storage, login: Login | None) -> Any:
+def _base_session(storage: Storage, login: BucketLogin | None) -> Any:
     import boto3
 
     if login is None:
@@ -65,7 +65,7 @@ def _base_session(storage: Storage, login: Login | None) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _assumed(storage: Storage, login: Login | None) -> Any:
+def _assumed(storage: Storage, login: BucketLogin | None) -> Any:
     """The session of a role, which renews its login before that ends."""
     import boto3
     from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshableCredentials
@@ -89,16 +89,16 @@ def _external(storage: Storage) -> Mapping[str, str]:
     return {"ExternalId": storage.external_id} if storage.external_id else {}
 
 
-def keys(session: Any) -> Login | None:
+def keys(session: Any) -> BucketLogin | None:
     """The keys of a session as they are now, for who cannot renew them."""
     login = session.get_credentials()
     if login is None:
         return None
     frozen = login.get_frozen_credentials()
-    return Login(frozen.access_key, frozen.secret_key, frozen.token)
+    return BucketLogin(frozen.access_key, frozen.secret_key, frozen.token)
 
 
-def reader(storage: Storage, login: Login | None, location: str) -> Login:
+def reader(storage: Storage, login: BucketLogin | None, location: str) -> BucketLogin:
     """Keys of the storage's role, with which only what is below this location can be read, for an hour."""
     policy = aws_policy.policy(
         aws_policy.allow(["s3:GetObject"], aws_policy.of_objects(location)),
@@ -110,7 +110,7 @@ def reader(storage: Storage, login: Login | None, location: str) -> Login:
         RoleArn=storage.role, RoleSessionName="sluice-reader", Policy=policy, DurationSeconds=3600, **_external(storage)
     )
     credentials = answer["Credentials"]
-    return Login(credentials["AccessKeyId"], credentials["SecretAccessKey"], credentials["SessionToken"])
+    return BucketLogin(credentials["AccessKeyId"], credentials["SecretAccessKey"], credentials["SessionToken"])
 
 
 def encryption(storage: Storage) -> Mapping[str, str]:
@@ -119,7 +119,7 @@ def encryption(storage: Storage) -> Mapping[str, str]:
 
 
 @lru_cache(maxsize=64)
-def kept_client(storage: Storage, login: Login | None, service: str = "s3", endpoint: str | None = None) -> Any:
+def kept_client(storage: Storage, login: BucketLogin | None, service: str = "s3", endpoint: str | None = None) -> Any:
     """A client that is created once: that takes as long as a request."""
     return client(session(storage, login), storage, service, endpoint)
 

@@ -16,7 +16,7 @@ from framework.core.context.context import Context
 from framework.core.iceberg import table_state
 from framework.core.publish.batch import Batch, next_batch
 from framework.host.assets import checks
-from framework.host.assets.keys import Keys
+from framework.host.assets.keys import AssetKeys
 from framework.operations.trials.given_messages import GivenMessages
 from framework.plan import Message, Pipeline, Plan
 from tests.support.memory_messages import append
@@ -109,7 +109,7 @@ def test_rows_of_a_batch_beside_those_of_the_table(version: int, lake: Path, spa
     assert "2 not as `once` expects" in batch.counts
     assert warned(orders.lands("orders", order(4))) == []  # problems of the table's own rows were reported before
     results = {
-        result.check_name: result for result in checks.results(Keys(), orders.pipeline("orders"), [batch], {"short: x": 0})
+        result.check_name: result for result in checks.results(AssetKeys(), orders.pipeline("orders"), [batch], {"short: x": 0})
     }
     assert {name: result.passed for name, result in results.items()} == {
         "once": False, "known": False, "few": True, "positive": False, "short": True,

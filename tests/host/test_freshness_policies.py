@@ -114,14 +114,14 @@ def test_an_old_newest_event_is_a_warning_however_old(folder: Path, age: timedel
     from dagster import AssetCheckSeverity
 
     from framework.host.assets import checks as asset_checks
-    from framework.host.assets.keys import Keys
+    from framework.host.assets.keys import AssetKeys
     from framework.host.plans import make
     from framework.operations.observe.status import status_of
 
     definitions(STEADY + "fresh_within: 15m\nwarn_after: 10m\n")
     plan = make(Path("specs"))
     status = status_of(plan, plan.pipelines[0])
-    results = asset_checks.state_results(Keys(), replace(status, newest_event=status.time - age))
+    results = asset_checks.state_results(AssetKeys(), replace(status, newest_event=status.time - age))
     (result,) = (result for result in results if result.check_name == "newest_event")
     assert (result.passed, result.severity) == (passed, AssetCheckSeverity.WARN)
 

@@ -279,10 +279,10 @@ def test_ages_have_their_units(seconds: float | None, text: str) -> None:
 
 def test_columns_that_do_not_fit_are_dropped_by_rank() -> None:
     columns = [
-        _grid.Column("name", folds=True),
-        _grid.Column("less", 2),
-        _grid.Column("least", 3),
-        _grid.Column("number", right=True),
+        _grid.GridColumn("name", folds=True),
+        _grid.GridColumn("less", 2),
+        _grid.GridColumn("least", 3),
+        _grid.GridColumn("number", right=True),
     ]
     rows = [(Text("abcdefghijklmnopqrstuvwxyz"), "x", "y", "1")]
     heads = {width: [column.header for column in _grid.grid(columns, rows, width).columns] for width in (80, 45, 39, 20)}

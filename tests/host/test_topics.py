@@ -20,7 +20,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from framework.core.kafka.newest_messages import KafkaMessage
-from framework.core.schemas.decode import Reader
+from framework.core.schemas.decode import MessageReader
 from framework.host.cli import main
 from framework.host.plans import make
 from framework.machine.processes import began
@@ -164,7 +164,7 @@ def test_obvious_bad_rows_are_marked(
     message = KafkaMessage(
         partition=0, offset=0, timestamp=None, key=parts.get("key"), value=value, headers=parts.get("headers", ())
     )
-    assert Reader(topic=declared_topic, secrets=plan.secrets).decode_message(message).bad_reason == reason
+    assert MessageReader(topic=declared_topic, secrets=plan.secrets).decode_message(message).bad_reason == reason
 
 
 # Without a Kafka

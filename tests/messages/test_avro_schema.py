@@ -13,7 +13,7 @@ from framework.base.types import STRING
 from framework.messages.formats.avro import read as decoded
 from framework.messages.formats.avro.schema import MOST, parse, shapes
 from framework.messages.formats.avro.writer import encoder
-from framework.messages.schemas.versions import Shape, Unsupported, merge
+from framework.messages.schemas.versions import ColumnShape, Unsupported, merge
 from framework.plan.schema import Schema, Version
 from tests.support.registry_project import record
 
@@ -134,7 +134,10 @@ def test_a_field_that_has_the_old_name_of_another_is_another_field() -> None:
     before = record(("a", "int"), ("b", "string"))
     after = record(("b", "int", {"aliases": ["a"]}), ("c", "string", {"aliases": ["b"]}))
     assert columns(before, after) == ([("b", "a"), ("c", "b")], [])
-    shape_lists = [[Shape("name", STRING, number=1)], [Shape("name_old", STRING, number=1), Shape("name", STRING, number=2)]]
+    shape_lists = [
+        [ColumnShape("name", STRING, number=1)],
+        [ColumnShape("name_old", STRING, number=1), ColumnShape("name", STRING, number=2)],
+    ]
     merged = merge(
         (Version(number, Schema("PROTOBUF", str(number)), number), shape) for number, shape in enumerate(shape_lists, 1)
     )

@@ -16,7 +16,7 @@ from framework.base.errors import SpecError, Where
 from framework.base.types import BIGINT, STRING, Field, Struct
 from framework.messages.encoding.debezium import CHANGES
 from framework.messages.formats import debezium_avro
-from framework.messages.schemas.versions import Shape, Unsupported
+from framework.messages.schemas.versions import ColumnShape, Unsupported
 from framework.operations.trials.trial import Outcome, Trials
 from framework.plan import Message, SpecTest
 from tests.support.project import plan_for
@@ -296,23 +296,23 @@ columns:
     ]
 
 
-def shape(name: str, *children: Shape) -> Shape:
+def shape(name: str, *children: ColumnShape) -> ColumnShape:
     return (
-        Shape(name, Struct(tuple(Field(child.name, child.type) for child in children)), inside=children)
+        ColumnShape(name, Struct(tuple(Field(child.name, child.type) for child in children)), inside=children)
         if children
-        else Shape(name, STRING)
+        else ColumnShape(name, STRING)
     )
 
 
-IMAGE = (Shape("id", BIGINT, "The order"), Shape("customer", STRING))
-SOURCE = shape("source", Shape("ts_ms", BIGINT), Shape("db", STRING))
-ENVELOPE = (shape("before", *IMAGE), shape("after", *IMAGE), SOURCE, Shape("op", STRING), Shape("ts_ms", BIGINT))
+IMAGE = (ColumnShape("id", BIGINT, "The order"), ColumnShape("customer", STRING))
+SOURCE = shape("source", ColumnShape("ts_ms", BIGINT), ColumnShape("db", STRING))
+ENVELOPE = (shape("before", *IMAGE), shape("after", *IMAGE), SOURCE, ColumnShape("op", STRING), ColumnShape("ts_ms", BIGINT))
 
 
 def test_the_columns_of_an_envelope() -> None:
     assert debezium_avro.unwrap(ENVELOPE) == (
         *IMAGE,
-        *(Shape(column.name, column.type, column.doc) for column in CHANGES.columns),
+        *(ColumnShape(column.name, column.type, column.doc) for column in CHANGES.columns),
     )
 
 
@@ -321,16 +321,16 @@ def test_the_columns_of_an_envelope() -> None:
     [
         (IMAGE, "an envelope of Debezium has `op`, and this schema has not"),
         (ENVELOPE[:2] + ENVELOPE[3:], "an envelope of Debezium has `source`, and this schema has not"),
-        ((Shape("before", STRING), Shape("after", STRING), *ENVELOPE[2:]), "`before` and `after` are no records"),
+        ((ColumnShape("before", STRING), ColumnShape("after", STRING), *ENVELOPE[2:]), "`before` and `after` are no records"),
         ((shape("before", IMAGE[0]), *ENVELOPE[1:]), "`before` and `after` have other fields"),
-        ((*ENVELOPE[:2], shape("source", Shape("db", STRING)), *ENVELOPE[3:]), "`source` has no `ts_ms`"),
+        ((*ENVELOPE[:2], shape("source", ColumnShape("db", STRING)), *ENVELOPE[3:]), "`source` has no `ts_ms`"),
         (
-            (shape("before", Shape("_OP", STRING)), shape("after", Shape("_OP", STRING)), *ENVELOPE[2:]),
+            (shape("before", ColumnShape("_OP", STRING)), shape("after", ColumnShape("_OP", STRING)), *ENVELOPE[2:]),
             "the table has a column `_OP`, which Sluice makes itself",
         ),
     ],
 )
-def test_what_is_no_schema_of_an_envelope(shapes: tuple[Shape, ...], message: str) -> None:
+def test_what_is_no_schema_of_an_envelope(shapes: tuple[ColumnShape, ...], message: str) -> None:
     with pytest.raises(Unsupported) as error:
         debezium_avro.unwrap(shapes)
     assert error.value.message == message

@@ -15,7 +15,7 @@ from framework.base.type_text import parse
 from framework.base.types import Field, Struct
 from framework.messages.encoding.confluent_frame import decoding
 from framework.messages.formats.protobuf import encoder, read, schema_text, shapes
-from framework.messages.schemas.versions import Shape, Unsupported, merge
+from framework.messages.schemas.versions import ColumnShape, Unsupported, merge
 from framework.plan.schema import Schema, Version
 from tests.support.protobuf_messages import changed, framed, is_wrong, one, proto, rows, running, sized, using, written
 from tests.support.protobuf_samples import EVERYTHING, OTHER_TYPES, OUTSIDE, STRANGE, TABLE, UTC, everything, is_wrong_all
@@ -275,12 +275,12 @@ message M {
   }
 }
 """)  # fmt: skip
-    inside = Shape("x", parse("boolean"), "Inside.", number=2)
+    inside = ColumnShape("x", parse("boolean"), "Inside.", number=2)
     assert shapes(schema) == (
-        Shape("heat", parse("double"), "How warm it is.", number=5),
-        Shape("plain", parse("int"), number=3),
-        Shape("in", Struct((Field("x", parse("boolean")),)), number=7, inside=(inside,)),
-        Shape("said", parse("string"), "by Confluent's way", number=8),
+        ColumnShape("heat", parse("double"), "How warm it is.", number=5),
+        ColumnShape("plain", parse("int"), number=3),
+        ColumnShape("in", Struct((Field("x", parse("boolean")),)), number=7, inside=(inside,)),
+        ColumnShape("said", parse("string"), "by Confluent's way", number=8),
     )
 
 

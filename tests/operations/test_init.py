@@ -25,7 +25,7 @@ from framework.base.errors import SluiceError
 from framework.core.context.context import Context
 from framework.core.iceberg import table_state
 from framework.core.kafka import newest_messages
-from framework.core.kafka.newest_messages import KafkaMessage, Sample
+from framework.core.kafka.newest_messages import KafkaMessage, MessageSample
 from framework.core.run.run import batches
 from framework.host.cli import main
 from framework.host.plans import make
@@ -46,7 +46,7 @@ def sluice(*arguments: str) -> str:
 
 def sampled(
     values: Iterable[Any], keys: Iterable[bytes | None] = (), headers: tuple[tuple[str, bytes | None], ...] = ()
-) -> Sample:
+) -> MessageSample:
     """A sample of these values: objects, or the bytes of messages."""
     raw = [value if isinstance(value, bytes | None) else json.dumps(value).encode() for value in values]
     all_keys = [*keys, *[None] * len(raw)]
@@ -56,7 +56,7 @@ def sampled(
         )
         for index, value in enumerate(raw)
     ]
-    return Sample(tuple(messages), len(raw), 3)
+    return MessageSample(tuple(messages), len(raw), 3)
 
 
 def written(values: Iterable[Any], name: str = "orders", **parts: Any) -> str:

@@ -13,7 +13,7 @@ from framework.base.errors import Where
 from framework.base.type_text import parse
 from framework.host.plans import make
 from framework.plan import Column, Message, SpecTest
-from framework.plan.compare import Beyond, alike, differences, lines, show
+from framework.plan.compare import TimeBeyondRange, alike, differences, lines, show
 from tests.support.cases import MAIN
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -168,7 +168,7 @@ def test_values_are_printed_in_a_specs_syntax(value: Any, text: str) -> None:
         ("array<int>", [1, 2], [2, 1], False), ("array<int>", [1], [1, None], False), ("array<double>", [None], [None], True),
         ("map<string,int>", {"a": 1}, [("a", 1)], True), ("map<string,int>", {"a": 1}, [("a", 1), ("b", 2)], False),
         ("struct<a int, b int>", {"a": 1}, {"a": 1, "b": 2}, True), ("struct<a int, b int>", {"b": None}, {"a": 1, "b": 2}, False),
-        ("timestamp", START, Beyond("a time"), False), ("struct<a int>", {"a": 1}, Beyond("a time"), False),
+        ("timestamp", START, TimeBeyondRange("a time"), False), ("struct<a int>", {"a": 1}, TimeBeyondRange("a time"), False),
     ],
 )  # fmt: skip
 def test_equal_values_are_alike(type_: str, want: Any, got: Any, same: bool) -> None:

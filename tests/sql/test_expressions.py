@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from framework.base.type_text import parse
-from framework.sql.expressions import ExpressionError, Fault, check, guarded
+from framework.sql.expressions import ExpressionError, ExpressionFault, check, guarded
 from framework.sql.patterns import groups
 from tests.support.time_limits import bar
 
@@ -254,7 +254,7 @@ def test_any_text_is_checked_or_refused() -> None:
         assert all(0 <= fault.offset <= len(text) and fault.message for fault in faults(text))
 
 
-def faults(text: str) -> tuple[Fault, ...]:
+def faults(text: str) -> tuple[ExpressionFault, ...]:
     try:
         check(text, COLUMNS)
     except ExpressionError as error:

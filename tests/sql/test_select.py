@@ -9,7 +9,7 @@ import pytest
 
 from framework.base.type_text import parse
 from framework.base.types import VOID
-from framework.sql.expressions import ExpressionError, Fault, check
+from framework.sql.expressions import ExpressionError, ExpressionFault, check
 from framework.sql.select import Selected, select
 
 COLUMNS = {
@@ -31,7 +31,7 @@ def chosen(text: str) -> Selected:
     return select(text, COLUMNS, OWN_COLUMNS)
 
 
-def faults(text: str) -> tuple[Fault, ...]:
+def faults(text: str) -> tuple[ExpressionFault, ...]:
     with pytest.raises(ExpressionError) as caught:
         chosen(text)
     return caught.value.faults
@@ -239,10 +239,10 @@ def test_any_text_is_accepted_or_refused_at_a_place_inside_it() -> None:
     assert accepted > 30
 
 
-def tried(text: str) -> tuple[Fault, ...]:
+def tried(text: str) -> tuple[ExpressionFault, ...]:
     try:
         result = chosen(text)
     except ExpressionError as error:
-        return error.faults or (Fault(-1, "", ""),)
+        return error.faults or (ExpressionFault(-1, "", ""),)
     assert result.items, text
     return ()

@@ -11,7 +11,7 @@ import pytest
 from framework.base import type_text, types
 from framework.sql.faults import ExpressionError
 from framework.sql.query.functions import AGGREGATES, RANKED
-from framework.sql.query.whole import Given, Whole, whole
+from framework.sql.query.whole import GivenColumn, Whole, whole
 from framework.sql.quote import substituted
 from tests.support.selection import few
 
@@ -22,9 +22,9 @@ ORDERS = {
 }  # fmt: skip
 CUSTOMERS = {"customer": "string", "country": "string", "since": "date"}
 TABLES = {
-    "shop.orders": [Given(name, type_text.parse(text)) for name, text in ORDERS.items()]
-    + [Given("_kafka_offset", types.BIGINT, True)],
-    "shop.customers": [Given(name, type_text.parse(text)) for name, text in CUSTOMERS.items()],
+    "shop.orders": [GivenColumn(name, type_text.parse(text)) for name, text in ORDERS.items()]
+    + [GivenColumn("_kafka_offset", types.BIGINT, True)],
+    "shop.customers": [GivenColumn(name, type_text.parse(text)) for name, text in CUSTOMERS.items()],
 }
 OVER = "over (partition by customer order by at, id)"
 LIKE_SPARK = [

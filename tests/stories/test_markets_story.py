@@ -15,7 +15,7 @@ from rich.console import Console
 
 from framework.host.cli import _landed, _onward
 from framework.host.plans import make
-from framework.machine.services import State
+from framework.machine.services import ServiceState
 from tests.support.commands import Commands
 from tests.support.topic_messages import messages_of
 
@@ -70,7 +70,7 @@ def test_every_label_occurs_and_flagged_trades_go_on_to_their_topic(markets: Com
     assert all((key or b"").decode() == row["userid"] for key, row in flagged)
 
     plan = make(Path("specs"))
-    sent = _onward.messages_sent(plan, State(name="kafka", state="running", address=kafka))
+    sent = _onward.messages_sent(plan, ServiceState(name="kafka", state="running", address=kafka))
     printed = console_text(lambda console: _onward.show_topics(console, plan, sent))
     assert re.search(rf"markets.flagged_stock_trades +flagged_stock_trades +{len(flagged):,}\n", printed)
     bad = console_text(lambda console: _landed.print_bad_messages(console, plan))

@@ -31,7 +31,7 @@ class KafkaMessage:
 
 
 @dataclass(frozen=True)
-class Sample:
+class MessageSample:
     """Messages by partition and offset, and how much the topic has."""
 
     messages: tuple[KafkaMessage, ...]
@@ -39,7 +39,7 @@ class Sample:
     partitions: int
 
 
-def read_newest(cluster: Cluster, secrets: SecretStore, topic: str, limit: int) -> Sample:
+def read_newest(cluster: Cluster, secrets: SecretStore, topic: str, limit: int) -> MessageSample:
     """At most `limit` messages: the newest of each partition, up to the last stable offsets."""
     refuse_silent(cluster)
     Kafka(cluster, secrets).cluster_id()  # raises a named error where no server answers
@@ -57,7 +57,7 @@ def read_newest(cluster: Cluster, secrets: SecretStore, topic: str, limit: int) 
     finally:
         consumer.close()
     messages.sort(key=lambda message: (message.partition, message.offset))
-    return Sample(tuple(messages), sum(end - start for start, end in bounds.values()), len(bounds))
+    return MessageSample(tuple(messages), sum(end - start for start, end in bounds.values()), len(bounds))
 
 
 def _bounds(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from framework.core.iceberg import metadata
 from framework.core.iceberg.metadata import Metadata
 from framework.core.rules import protocol
 from framework.core.rules.protocol import Position
-from framework.plan import Catalog, Pipeline, Reader
+from framework.plan import Catalog, DependentTable, Pipeline
 
 
 def needed(table: Metadata, pipeline: Pipeline) -> frozenset[int]:
@@ -26,7 +26,7 @@ def reached(table: Metadata, pipeline: Pipeline, catalog: Catalog, reader: str) 
     return next(iter(position.ends.values()), None)
 
 
-def _needed(table: Metadata, pipeline: Pipeline, reader: Reader) -> Iterator[int]:
+def _needed(table: Metadata, pipeline: Pipeline, reader: DependentTable) -> Iterator[int]:
     sequence = reached(table, pipeline, reader.catalog, reader.identifier)
     if sequence is None:
         return

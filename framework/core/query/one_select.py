@@ -24,7 +24,7 @@ from framework.core.iceberg.metadata import Metadata
 from framework.core.query.database import interruptible, opened, scratch
 from framework.core.query.errors import duckdb_errors
 from framework.core.query.statement import single_select, table_names
-from framework.core.query.values import Reader, reader
+from framework.core.query.values import ValueReader, reader
 from framework.plan import Catalog
 from framework.sql.standard import identifier, literal
 
@@ -32,7 +32,7 @@ _CHUNK = 1000  # rows
 
 
 @dataclass(frozen=True)
-class Column:
+class AnswerColumn:
     name: str
     type: str
     is_number: bool
@@ -46,9 +46,9 @@ class Answer:
         self._worker = ThreadPoolExecutor(1)
         self._inner = f"(\n{text}\n) AS answer"
         descriptions = self._run(lambda: database.execute(f"SELECT * FROM {self._inner} LIMIT 0").description or [])
-        self._readers: list[Reader] = [reader(description[1]) for description in descriptions]
+        self._readers: list[ValueReader] = [reader(description[1]) for description in descriptions]
         self.columns = tuple(
-            Column(description[0], str(description[1]), value_reader.is_number)
+            AnswerColumn(description[0], str(description[1]), value_reader.is_number)
             for description, value_reader in zip(descriptions, self._readers, strict=True)
         )
 

@@ -24,7 +24,7 @@ BadReason = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Read:
+class DecodedPart:
     """A decoded key or value: its contents, the schema that it names, and the code and the reason that make it a bad row."""
 
     decoded: Decoded
@@ -37,13 +37,13 @@ class DecodedMessage:
     """A message's key and value. `bad_reason`: the code and the reason by which every batch makes a bad row of it; None where only a
     batch can say."""
 
-    key: Read | None
-    value: Read | None
+    key: DecodedPart | None
+    value: DecodedPart | None
     bad_reason: BadReason | None
 
 
 @dataclass(kw_only=True)
-class Reader:
+class MessageReader:
     """A reader of one topic's messages. `trouble`: the registry does not answer."""
 
     topic: Topic
@@ -66,29 +66,29 @@ class Reader:
             self.trouble = self.trouble or subject.trouble
             self._versions[registered.of] = {version.id: version for version in subject.versions}
 
-    def read(self, part: MessagePart, data: bytes) -> Read:
+    def read(self, part: MessagePart, data: bytes) -> DecodedPart:
         format_ = find(part, self.topic.value if part == "value" else self.topic.key_format)
         if format_ is None:
-            return Read(undecoded(data))
+            return DecodedPart(undecoded(data))
         if not isinstance(format_, RegisteredSchema):
             reason = format_.wrong(data) if format_.wrong else None
-            return Read(format_.decoded(data), None, (_code(part), f"the {part} {reason}") if reason else None)
+            return DecodedPart(format_.decoded(data), None, (_code(part), f"the {part} {reason}") if reason else None)
         bytes_ = Decoded(f"0x{data.hex()}", None)
         id_ = id_of(data)
         if id_ is None:
-            return Read(bytes_, None, (_code(part), f"the {part} does not begin with the id of a schema"))
+            return DecodedPart(bytes_, None, (_code(part), f"the {part} does not begin with the id of a schema"))
         version = self._version(part, id_)
         if version is None:
             bad_reason = None if self.trouble else (_code(part, "unknown_schema"), f"the registry has no schema {id_}")
-            return Read(bytes_, None, bad_reason)
+            return DecodedPart(bytes_, None, bad_reason)
         decode = self._decoder(version)
         if isinstance(decode, str):
-            return Read(bytes_, version, (_code(part, "wrong_schema"), f"the {part}'s {version} cannot be read: {decode}"))
+            return DecodedPart(bytes_, version, (_code(part, "wrong_schema"), f"the {part}'s {version} cannot be read: {decode}"))
         try:
             text = decode(data[5:])
         except ValueError as error:
-            return Read(bytes_, version, (_code(part), f"the {part} is not what schema {id_} says: {error}"))
-        return Read(Decoded(json.loads(text) if text.startswith('"') else text, text), version)
+            return DecodedPart(bytes_, version, (_code(part), f"the {part} is not what schema {id_} says: {error}"))
+        return DecodedPart(Decoded(json.loads(text) if text.startswith('"') else text, text), version)
 
     def decode_message(self, message: KafkaMessage) -> DecodedMessage:
         key = None if message.key is None else self.read("key", message.key)
@@ -97,7 +97,9 @@ class Reader:
         reasons = self._bad_reasons(message, key, value)
         return DecodedMessage(key, value, next((reason for reason in reasons if reason and reason[0] in codes), None))
 
-    def _bad_reasons(self, message: KafkaMessage, key: Read | None, value: Read | None) -> Iterator[BadReason | None]:
+    def _bad_reasons(
+        self, message: KafkaMessage, key: DecodedPart | None, value: DecodedPart | None
+    ) -> Iterator[BadReason | None]:
         yield value.bad_reason if value else ("null_value", "the message has no value")
         yield key.bad_reason if key else None
         headers = dict(message.headers)  # of equal names the last counts

@@ -35,7 +35,7 @@ _TABLES = "tables"  # in a position, in the place of a topic
 class SelectReader:
     pipeline: Pipeline
     lake: Callable[[Catalog], TableStore]
-    _changed: dict[int, Groups | None] = field(default_factory=dict, compare=False, repr=False)  # by the batch
+    _changed: dict[int, ChangedGroups | None] = field(default_factory=dict, compare=False, repr=False)  # by the batch
 
     @property
     def source(self) -> SelectSource:
@@ -85,7 +85,7 @@ class SelectReader:
                 tables = [groups.rows_sql(tables[0], view)]
             return spark.sql(substituted(self.source.sql, dict(zip(self.source.names, tables, strict=True))))
 
-    def changed(self, range_: Range) -> Groups | None:
+    def changed(self, range_: Range) -> ChangedGroups | None:
         """The groups in which rows were added, changed or deleted; None if there are too many."""
         partition = self.source.tables[0].partition
         if range_.ends[partition] not in self._changed:
@@ -94,7 +94,7 @@ class SelectReader:
             self._changed[end] = partitions or self._compared(start, end)
         return self._changed[range_.ends[partition]]
 
-    def _partitions(self, start: int) -> Groups | None:
+    def _partitions(self, start: int) -> ChangedGroups | None:
         """The partitions whose files were added, deleted or marked; None if the table also had another partitioning."""
         import pyarrow
 
@@ -112,9 +112,9 @@ class SelectReader:
             for entry in metadata.records(table.files, manifest["manifest_path"])
             if entry["status"] != _EXISTING
         }
-        return Groups(self.source.apart, pyarrow.table({column: list(values)}), partitions=True) if values else None
+        return ChangedGroups(self.source.apart, pyarrow.table({column: list(values)}), partitions=True) if values else None
 
-    def _compared(self, start: int, end: int) -> Groups | None:
+    def _compared(self, start: int, end: int) -> ChangedGroups | None:
         """The groups of rows that differ between two commits; None if there are too many."""
         (source,) = self.source.tables
         table, _ = commits.current(self.pipeline, source)
@@ -127,7 +127,7 @@ class SelectReader:
         if differences.by_value:  # rows without ids are compared by their values, so all of these are read
             differences = compare(columns=all_columns, by_value=True)
         groups = differences.rows().select(*names).distinct().limit(_MOST_GROUPS + 1).toArrow()
-        return Groups(self.source.apart, groups) if len(groups) <= _MOST_GROUPS else None
+        return ChangedGroups(self.source.apart, groups) if len(groups) <= _MOST_GROUPS else None
 
     def _table(self, source: TableChanges, sequence: int) -> str:
         """SQL of a table's rows after a commit. A column that the spec has and the table does not have yet is null."""
@@ -140,7 +140,7 @@ class SelectReader:
 
 
 @dataclass(frozen=True)
-class Groups:
+class ChangedGroups:
     """Values of some columns of a table, each of which has another name in the result."""
 
     names: tuple[tuple[str, str], ...]

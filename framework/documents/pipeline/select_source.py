@@ -13,7 +13,7 @@ from framework.language.options import StepDocument
 from framework.plan import Column, SelectSource, Step, TableChanges
 from framework.sql.faults import ExpressionError
 from framework.sql.query import whole
-from framework.sql.query.whole import Given, Whole
+from framework.sql.query.whole import GivenColumn, Whole
 
 
 def plan_select(spec: WrittenPipeline, tables: Sequence[TableChanges], rows: Rows) -> SelectSource | None:
@@ -27,8 +27,8 @@ def plan_select(spec: WrittenPipeline, tables: Sequence[TableChanges], rows: Row
         rows.problems.append(Problem(spec.place("steps"), "needs-sql", message, hint))
         return None
     given_columns = {
-        table.identifier: (*(Given(column.name, column.type) for column in table.columns),
-                          *(Given(column.name, column.type, hidden=True) for column in table.kafka))
+        table.identifier: (*(GivenColumn(column.name, column.type) for column in table.columns),
+                          *(GivenColumn(column.name, column.type, hidden=True) for column in table.kafka))
         for table in tables
     }  # fmt: skip
     try:

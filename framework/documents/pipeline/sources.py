@@ -11,7 +11,18 @@ from framework.documents.draft import Draft, unknown
 from framework.documents.pipeline.written import Pipeline as WrittenPipeline
 from framework.documents.pipeline.written_into import Into as WrittenInto
 from framework.documents.write_mode import write_mode
-from framework.plan import FROM_COLUMNS, KAFKA_COLUMNS, KAFKA_TOPIC, VERSION, Column, Keyed, Pipeline, Reader, Step, TableChanges
+from framework.plan import (
+    FROM_COLUMNS,
+    KAFKA_COLUMNS,
+    KAFKA_TOPIC,
+    VERSION,
+    Column,
+    DependentTable,
+    Keyed,
+    Pipeline,
+    Step,
+    TableChanges,
+)
 
 _OWN_COLUMNS = {column.name for column in (*KAFKA_COLUMNS, KAFKA_TOPIC, *FROM_COLUMNS)}
 
@@ -119,7 +130,7 @@ def with_readers(pipelines: Sequence[Pipeline]) -> Iterator[Pipeline]:
         yield replace(
             pipeline,
             readers=tuple(
-                Reader(
+                DependentTable(
                     reader.table.catalog, reader.table.identifier, reader.source is not None and reader.source.reads == "commits"
                 )
                 for reader in readers

@@ -45,7 +45,7 @@ class _Value:
 
 
 @dataclass(kw_only=True)
-class Messages:
+class TestMessages:
     """The messages of one test of a pipeline, in order."""
 
     pipeline: Pipeline

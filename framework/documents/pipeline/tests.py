@@ -8,7 +8,7 @@ from typing import Any
 
 from framework.base.errors import MOST_PROBLEMS, Problem, Where
 from framework.base.spelling import did_you_mean, the_names
-from framework.documents.pipeline.test_messages import Messages, kafka_name
+from framework.documents.pipeline.test_messages import TestMessages, kafka_name
 from framework.documents.pipeline.test_values import BadValue, read
 from framework.documents.pipeline.written import Pipeline as WrittenPipeline
 from framework.documents.pipeline.written_tests import (
@@ -58,7 +58,9 @@ class _Reader:
     def example(self, test: WrittenTest) -> SpecTest:
         self.refuse_missing(test)
         message = (
-            Messages(pipeline=self.pipeline, topic=self.topic, problems=self.problems, test=test).message if self.topic else None
+            TestMessages(pipeline=self.pipeline, topic=self.topic, problems=self.problems, test=test).message
+            if self.topic
+            else None
         )
         items = [] if isinstance(self.pipeline.source, SelectSource) else self.given(test)
         given_items = tuple(message(*item) if message else self.given_row(test, *item) for item in items)

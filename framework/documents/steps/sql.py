@@ -11,7 +11,7 @@ from framework.language.scalars import Expression
 from framework.plan import Column, ColumnSql
 from framework.sql.expressions import ExpressionError
 from framework.sql.quote import column_path
-from framework.sql.select import Item, select
+from framework.sql.select import SelectedColumn, select
 
 EXAMPLE = """\
 columns: {symbol: string, quantity: int, price: double}
@@ -56,11 +56,11 @@ def resolve(step: StepDocument, rows: Rows) -> Resolved:
     )
 
 
-def _as_it_is(item: Item, input_columns: dict[str, Column]) -> bool:
+def _as_it_is(item: SelectedColumn, input_columns: dict[str, Column]) -> bool:
     return item.name in input_columns and item.value.sql == column_path(item.name)
 
 
-def _column(item: Item, input_columns: dict[str, Column], names: list[str], rows: Rows, step: StepDocument) -> Column:
+def _column(item: SelectedColumn, input_columns: dict[str, Column], names: list[str], rows: Rows, step: StepDocument) -> Column:
     if _as_it_is(item, input_columns):
         return input_columns[item.name]
     rows.problems.extend(selected_name_problems(item.name, step.place()))

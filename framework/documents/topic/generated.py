@@ -53,7 +53,7 @@ _ADVICE = {
 
 
 @dataclass(frozen=True)
-class Part:
+class PatternPart:
     """One part of a pattern: any of these characters, repeated `least` to `most` times."""
 
     characters: str
@@ -71,7 +71,7 @@ class Unsuited(ValueError):
         self.hint = hint
 
 
-def parts(pattern: str) -> tuple[Part, ...]:
+def parts(pattern: str) -> tuple[PatternPart, ...]:
     """The parts of a pattern. Raises Unsuited for an unsupported pattern."""
     pattern_parts = tuple(_parts(pattern)) if len(pattern) <= LONGEST_PATTERN else ()
     if len(pattern) > LONGEST_PATTERN or sum(part.most for part in pattern_parts) > LONGEST:
@@ -131,7 +131,7 @@ def _moment(type_: Type, text: str) -> str:
     return moment.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
 
 
-def _parts(pattern: str) -> Iterator[Part]:
+def _parts(pattern: str) -> Iterator[PatternPart]:
     index = 0
     while index < len(pattern):
         atom = _ATOM.match(pattern, index)
@@ -146,7 +146,7 @@ def _parts(pattern: str) -> Iterator[Part]:
             raise _bad_pattern(
                 pattern, f"repeats at least {minimum} and at most {maximum} times", "write the smaller number first"
             )
-        yield Part(_characters(pattern, atom), minimum, maximum)
+        yield PatternPart(_characters(pattern, atom), minimum, maximum)
         index = (times or atom).end()
 
 

@@ -14,7 +14,7 @@ from framework.documents.topic import generated
 from framework.documents.topic.registered import RegistrySchemas, SubjectRequest, plan_subject as resolve_registered
 from framework.documents.topic.written import Generated as WrittenGenerated, Key as WrittenKey, Topic as WrittenTopic
 from framework.messages.encoding import decoder
-from framework.messages.encoding.fields import Field, suits
+from framework.messages.encoding.fields import MessageField, suits
 from framework.messages.formats import DeclaredColumns, Format, OneColumn, RegisteredSchema, find
 from framework.plan import (
     Cluster,
@@ -48,9 +48,9 @@ def plan_topic(spec: WrittenTopic, cluster: Cluster, schemas: RegistrySchemas, p
     value_columns, decoding = _value(spec, value, fields, cluster, schemas, registered, problems)
     key_columns, key_fields, key = _key(spec, cluster, schemas, registered, problems)
     if isinstance(value, OneColumn):
-        fields = [*fields, Field(_VALUE, value.typed)]
+        fields = [*fields, MessageField(_VALUE, value.typed)]
     elif isinstance(value, RegisteredSchema) and not value.changes:
-        fields = [Field(column.name, column.type) for column in value_columns]
+        fields = [MessageField(column.name, column.type) for column in value_columns]
     all_columns = (*key_columns, *value_columns, *(Column(name, types.STRING) for name in spec.headers))
     places = dict(_places(spec))
     columns = tuple(replace(column, where=places.get(column.name) or column.where) for column in all_columns)
@@ -115,7 +115,7 @@ def differences(topics: tuple[Topic, ...], places: Mapping[str, Where]) -> Itera
             )  # fmt: skip
 
 
-def _fields(spec: WrittenTopic | WrittenKey, format_: Format | None, problems: list[Problem]) -> list[Field]:
+def _fields(spec: WrittenTopic | WrittenKey, format_: Format | None, problems: list[Problem]) -> list[MessageField]:
     fields = []
     given_format = format_ if isinstance(format_, DeclaredColumns) else None
     for name, column in spec.columns.items():
@@ -143,14 +143,14 @@ def _fields(spec: WrittenTopic | WrittenKey, format_: Format | None, problems: l
             type_of_format = {"epoch_days": "date", "base64": "decimal(18,2)"}.get(column.format or "", "timestamp")
             hint = f"write `type: {type_of_format}`, or remove `format`"
             problems.append(Problem(column.key_place("format"), "unused-key", f"`format` has no effect for {type_}", hint))
-        fields.append(Field(name, type_, column.required, column.format if fits else None))
+        fields.append(MessageField(name, type_, column.required, column.format if fits else None))
     return fields
 
 
 def _value(
     spec: WrittenTopic,
     format_: Format | None,
-    fields: list[Field],
+    fields: list[MessageField],
     cluster: Cluster,
     schemas: RegistrySchemas,
     registered: list[PlannedSubject],
@@ -193,7 +193,7 @@ def _value(
 
 def _key(
     spec: WrittenTopic, cluster: Cluster, schemas: RegistrySchemas, registered: list[PlannedSubject], problems: list[Problem]
-) -> tuple[tuple[Column, ...], list[Field], Decoding]:
+) -> tuple[tuple[Column, ...], list[MessageField], Decoding]:
     """Returns the columns of the key, its fields, and its decoding."""
     key = spec.key
     format_ = find("key", key.format)
@@ -204,7 +204,7 @@ def _key(
             return columns, fields, format_.decoding(fields, False)
         case OneColumn() if key.as_ is not None:
             column = Column(key.as_, format_.type, "The message's key")
-            return (column,), [Field(key.as_, format_.typed)], format_.decoding("key", key.as_)
+            return (column,), [MessageField(key.as_, format_.typed)], format_.decoding("key", key.as_)
         case RegisteredSchema():
             subject = key.subject or f"{spec.kafka_name or spec.name}-key"
             where = key.place("format") if key.node.get("format") else spec.place("key")
@@ -221,7 +221,7 @@ def _key(
             )
             resolved = resolve_registered(options, cluster, schemas, problems)
             registered.append(resolved.registered)
-            return resolved.columns, [Field(column.name, column.type) for column in resolved.columns], resolved.decoding
+            return resolved.columns, [MessageField(column.name, column.type) for column in resolved.columns], resolved.decoding
     return (), [], Decoding((), ())
 
 
@@ -304,7 +304,7 @@ def _event_time_problems(spec: WrittenTopic, columns: tuple[Column, ...]) -> Ite
         )
 
 
-def _generator(spec: WrittenTopic, fields: Iterable[Field], problems: list[Problem]) -> Generator | None:
+def _generator(spec: WrittenTopic, fields: Iterable[MessageField], problems: list[Problem]) -> Generator | None:
     generate = spec.generate
     assert generate is not None
     fields = tuple(fields)
@@ -323,7 +323,7 @@ def _generated_fields(
     spec: WrittenTopic,
     columns: Mapping[str, WrittenGenerated],
     path: tuple[str | int, ...],
-    fields: tuple[Field, ...],
+    fields: tuple[MessageField, ...],
     problems: list[Problem],
 ) -> GeneratedFields:
     """Returns the generated fields of these `columns`, which are written at `path`."""
@@ -351,7 +351,7 @@ def _generated_fields(
     return tuple(generators)
 
 
-def _column_types(spec: WrittenTopic, fields: Iterable[Field]) -> Iterator[tuple[str, Type]]:
+def _column_types(spec: WrittenTopic, fields: Iterable[MessageField]) -> Iterator[tuple[str, Type]]:
     """The fields that `generate` can name, with their types in the messages."""
     for field in fields:
         yield from _paths(field.name, types.BIGINT if (field.format or "").startswith("epoch_") else field.type)

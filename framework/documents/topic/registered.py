@@ -13,9 +13,9 @@ from framework.base.errors import NoRegistry, Problem, SluiceError, Where
 from framework.base.spelling import did_you_mean
 from framework.base.types import Field, folded
 from framework.messages.encoding import confluent_frame, decoder, fields
-from framework.messages.encoding.confluent_frame import Read
+from framework.messages.encoding.confluent_frame import DecoderDescription
 from framework.messages.formats import RegisteredSchema, find, schema_of
-from framework.messages.schemas.versions import Merged, Shape, Unsupported, merge
+from framework.messages.schemas.versions import ColumnShape, Merged, Unsupported, merge
 from framework.plan import Cluster, Column, Decoding, MessagePart, PlannedSubject, SecretStore
 from framework.plan.schema import Schema, Subject, Version
 from framework.sql.reshaping import reshaped, unlike
@@ -64,7 +64,7 @@ class SubjectRequest:
     format: str
     subject: str
     where: Where
-    contract: Sequence[fields.Field]
+    contract: Sequence[fields.MessageField]
     contract_places: Mapping[str, Where]
     single: str | None
 
@@ -144,7 +144,7 @@ def _resolved(
     return ResolvedSchema(tuple(column for column, _ in columns), decoding, registered)
 
 
-def _refuse_alike(shapes: Iterable[Shape], path: tuple[str, ...] = ()) -> None:
+def _refuse_alike(shapes: Iterable[ColumnShape], path: tuple[str, ...] = ()) -> None:
     """Raises Unsupported if fields within a column differ only in case, even in different versions. Columns are checked later."""
     spellings: dict[str, str] = {}
     for shape in shapes:
@@ -191,7 +191,7 @@ def _of_columns(options: SubjectRequest, error: SluiceError) -> ResolvedSchema |
     return None if problems else replace(resolved, registered=replace(resolved.registered, numbers=(), trouble=error))
 
 
-def _shapes(options: SubjectRequest, version: Version) -> tuple[Shape, ...] | str:
+def _shapes(options: SubjectRequest, version: Version) -> tuple[ColumnShape, ...] | str:
     """Returns the version's fields, or the reason why it has none that can be columns."""
     if version.schema.kind != options.by.kind:
         return f"is of the kind {version.schema.kind}, and the spec says {options.format}"
@@ -203,7 +203,7 @@ def _shapes(options: SubjectRequest, version: Version) -> tuple[Shape, ...] | st
 
 
 def _columns(
-    options: SubjectRequest, merged: Merged, read: Read, problems: list[Problem]
+    options: SubjectRequest, merged: Merged, read: DecoderDescription, problems: list[Problem]
 ) -> tuple[list[tuple[Column, str]], list[str]]:
     """Returns the columns with their SQL, and the names of those that must not be null."""
     shapes = {shape.name: shape for shape in read.shapes or merged.shapes}
@@ -254,10 +254,10 @@ def _columns(
     return columns, required
 
 
-def _renamed(shape: Shape) -> tuple[tuple[tuple[str, ...], str], ...]:
+def _renamed(shape: ColumnShape) -> tuple[tuple[tuple[str, ...], str], ...]:
     """Returns each older name of a field, with its path, and the current name."""
 
-    def inside(parent: Shape, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    def inside(parent: ColumnShape, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
         yield from (((*path, old_name), parent.name) for old_name in parent.old_names)
         for child in parent.inside:
             yield from inside(child, (*path, parent.name))

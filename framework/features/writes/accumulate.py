@@ -195,7 +195,7 @@ def _rows_left() -> str:
     return aggregates.ROWS.merged.format(t=f"t.{MEASURES}.{ROWS}", s=f"s.{ROWS}")
 
 
-def _parts_of(target: StagingTarget, measure: Measure) -> Mapping[str, aggregates.Part]:
+def _parts_of(target: StagingTarget, measure: Measure) -> Mapping[str, aggregates.PartialTotal]:
     return aggregates.function(measure.function, target.accumulated.takes_off).parts(measure.argument or VOID, VOID)
 
 

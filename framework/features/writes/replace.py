@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from framework.core.rows.counts import BatchCounts
 from framework.core.rows.frame import Frame
-from framework.core.sources.select import Groups, SelectReader
+from framework.core.sources.select import ChangedGroups, SelectReader
 from framework.core.spark.reading_errors import cached_frame
 from framework.core.staging import StagingTarget, ranges
 from framework.core.staging.merge import inserts, merge
@@ -42,7 +42,7 @@ def stage(target: StagingTarget, frame: Frame) -> BatchCounts:
     return target.counted(frame)
 
 
-def _merge(target: StagingTarget, rows: DataFrame, groups: Groups) -> None:
+def _merge(target: StagingTarget, rows: DataFrame, groups: ChangedGroups) -> None:
     """Replaces the table's rows of these groups by the new rows."""
     names = [name for _, name in groups.names]
     keys = groups.frame(target.spark).selectExpr(*present_or_null(target.pipeline.table.columns, names), f"true AS {_GROUP}")

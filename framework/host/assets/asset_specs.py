@@ -23,17 +23,17 @@ from dagster import (
 
 from framework.base.errors import Where
 from framework.host.assets import freshness
-from framework.host.assets.keys import Keys
+from framework.host.assets.keys import AssetKeys
 from framework.plan import BAD_ROW_COLUMNS, Column, Follower, Pipeline, SelectSource, TableChanges, Topic
 from framework.plan.export import Export
 from framework.plan.lineage import by_source, lineage
 
-OWN_KEYS = Keys()
+OWN_KEYS = AssetKeys()
 _NOT_IN_TAGS, _LONGEST_TAG = re.compile(r"[^A-Za-z0-9_.-]"), 63
 _KINDS = {"csv": "csv", "parquet": "parquet", "jsonl": "json"}
 
 
-def topic(topic: Topic, pipelines: Iterable[Pipeline], keys: Keys) -> AssetSpec:
+def topic(topic: Topic, pipelines: Iterable[Pipeline], keys: AssetKeys) -> AssetSpec:
     """A topic, also one to which some of these pipelines send their rows."""
     return AssetSpec(
         OWN_KEYS.topic(topic),
@@ -45,7 +45,7 @@ def topic(topic: Topic, pipelines: Iterable[Pipeline], keys: Keys) -> AssetSpec:
     )
 
 
-def follower(follower: Follower, pipelines: Iterable[Pipeline], keys: Keys) -> AssetSpec:
+def follower(follower: Follower, pipelines: Iterable[Pipeline], keys: AssetKeys) -> AssetSpec:
     """A system in which these pipelines show their tables."""
     key = AssetKey(list(follower.asset))
     return AssetSpec(
@@ -64,14 +64,14 @@ def around(pipeline: Pipeline) -> Iterator[AssetKey]:
     yield from (AssetKey(list(follower.asset)) for follower in pipeline.also if follower.asset)
 
 
-def _shown_in(key: AssetKey, pipelines: Iterable[Pipeline], keys: Keys) -> list[AssetKey]:
+def _shown_in(key: AssetKey, pipelines: Iterable[Pipeline], keys: AssetKeys) -> list[AssetKey]:
     """The tables that are shown in this asset."""
     return [
         keys.table(pipeline) for pipeline in pipelines if key in [AssetKey(list(follower.asset)) for follower in pipeline.also]
     ]
 
 
-def table(pipeline: Pipeline, keys: Keys) -> AssetSpec:
+def table(pipeline: Pipeline, keys: AssetKeys) -> AssetSpec:
     into = pipeline.table
     return AssetSpec(
         OWN_KEYS.table(pipeline),
@@ -93,7 +93,7 @@ def table(pipeline: Pipeline, keys: Keys) -> AssetSpec:
     )
 
 
-def bad_rows(pipeline: Pipeline, keys: Keys) -> AssetSpec:
+def bad_rows(pipeline: Pipeline, keys: AssetKeys) -> AssetSpec:
     return AssetSpec(
         OWN_KEYS.bad_rows(pipeline),
         deps=_inputs(pipeline, keys),
@@ -110,7 +110,7 @@ def bad_rows(pipeline: Pipeline, keys: Keys) -> AssetSpec:
     )
 
 
-def export(export: Export, keys: Keys) -> AssetSpec:
+def export(export: Export, keys: AssetKeys) -> AssetSpec:
     return AssetSpec(
         OWN_KEYS.export(export),
         deps=[keys.table(export.pipeline)],
@@ -149,12 +149,12 @@ def _automation(pipeline: Pipeline) -> AutomationCondition[Any] | None:
     return AutomationCondition.eager() if pipeline.run.on_new_data and pipeline.source else None
 
 
-def _inputs(pipeline: Pipeline, keys: Keys) -> list[AssetKey]:
+def _inputs(pipeline: Pipeline, keys: AssetKeys) -> list[AssetKey]:
     """The pipeline's inputs: its sources, and the tables in which it looks rows up."""
     return list(dict.fromkeys((*_sources(pipeline, keys), *map(keys.source, pipeline.looked_up))))
 
 
-def _sources(pipeline: Pipeline, keys: Keys) -> list[AssetKey]:
+def _sources(pipeline: Pipeline, keys: AssetKeys) -> list[AssetKey]:
     if pipeline.source:
         return list(map(keys.source, pipeline.source.tables))
     return list(map(keys.topic, pipeline.topics))
@@ -168,11 +168,11 @@ def _description(pipeline: Pipeline) -> str | None:
     return "\n\n".join(part for part in (pipeline.doc, select, steps) if part) or None
 
 
-def _key(source: Topic | TableChanges, keys: Keys) -> AssetKey:
+def _key(source: Topic | TableChanges, keys: AssetKeys) -> AssetKey:
     return keys.topic(source) if isinstance(source, Topic) else keys.source(source)
 
 
-def lineage_of(pipeline: Pipeline, keys: Keys) -> TableColumnLineage:
+def lineage_of(pipeline: Pipeline, keys: AssetKeys) -> TableColumnLineage:
     """The lineage for tools that read it. Dagster's own pages do not show it, so each column's description has it too. Only columns of a
     topic's messages count, since its asset has no others."""
     deps = {

@@ -14,7 +14,7 @@ from dagster import AssetCheckResult, AssetCheckSeverity, AssetCheckSpec, AssetK
 from framework.base import hints, iso_times
 from framework.base.errors import SluiceError, Unexpected
 from framework.core.publish.batch import Batch
-from framework.host.assets.keys import Keys
+from framework.host.assets.keys import AssetKeys
 from framework.operations.observe.status import Status
 from framework.plan import Expectation, Pipeline, SetExpectation
 from framework.plan.text import duration
@@ -49,7 +49,7 @@ def can_run(key: AssetKey) -> AssetCheckSpec:
     return AssetCheckSpec(CAN_RUN, asset=key, description=says)
 
 
-def results(keys: Keys, pipeline: Pipeline, batches: Sequence[Batch], bad: Mapping[str, int]) -> Iterator[AssetCheckResult]:
+def results(keys: AssetKeys, pipeline: Pipeline, batches: Sequence[Batch], bad: Mapping[str, int]) -> Iterator[AssetCheckResult]:
     """The expectations, evaluated on the rows of a run; `bad` counts its bad rows by their message."""
     for name, expectation in _named(pipeline):
         unmet = [warning for batch in batches for warning in batch.warnings if warning.name == expectation.name]
@@ -66,7 +66,7 @@ def results(keys: Keys, pipeline: Pipeline, batches: Sequence[Batch], bad: Mappi
         )  # fmt: skip
 
 
-def stopped(keys: Keys, pipeline: Pipeline, error: SluiceError) -> Iterator[AssetCheckResult]:
+def stopped(keys: AssetKeys, pipeline: Pipeline, error: SluiceError) -> Iterator[AssetCheckResult]:
     """The expectation that stopped a run."""
     for name, expectation in _named(pipeline):
         if isinstance(error, Unexpected) and expectation.name == error.expectation:
@@ -76,7 +76,7 @@ def stopped(keys: Keys, pipeline: Pipeline, error: SluiceError) -> Iterator[Asse
             )  # fmt: skip
 
 
-def state_results(keys: Keys, status: Status) -> Iterator[AssetCheckResult]:
+def state_results(keys: AssetKeys, status: Status) -> Iterator[AssetCheckResult]:
     """The checks that need no rows, so that they can be evaluated at any time. Dagster shows descriptions as Markdown: an empty line
     separates sentences."""
     key = keys.table(status.pipeline)

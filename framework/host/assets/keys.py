@@ -12,7 +12,7 @@ from framework.plan.export import Export
 
 
 @dataclass(frozen=True)
-class Keys:
+class AssetKeys:
     chosen: Mapping[AssetKey, AssetKey] = field(default_factory=dict)  # by Sluice's own key
 
     def topic(self, topic: Topic) -> AssetKey:

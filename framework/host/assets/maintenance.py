@@ -31,7 +31,7 @@ from framework.core.maintain.maintain import MaintenanceDone, is_due, maintain
 from framework.core.spark import defects
 from framework.host.assets import dead_runs, default_status, progress
 from framework.host.assets.default_status import DefaultStatus
-from framework.host.assets.keys import Keys
+from framework.host.assets.keys import AssetKeys
 from framework.host.assets.translator import Assets
 from framework.plan import Pipeline, Plan
 
@@ -103,7 +103,7 @@ def _maintained(context: OpExecutionContext, plan: Plan, assets: Assets, pipelin
             context.log_event(_observation(assets.keys, pipeline, work))
 
 
-def _observation(keys: Keys, pipeline: Pipeline, done: MaintenanceDone) -> AssetObservation:
+def _observation(keys: AssetKeys, pipeline: Pipeline, done: MaintenanceDone) -> AssetObservation:
     key = keys.table(pipeline) if done.identifier == pipeline.table.identifier else keys.bad_rows(pipeline)
     says = "; ".join(done.says)
     return AssetObservation(key, description=says, metadata={"maintenance": MetadataValue.text(says)})

@@ -15,7 +15,7 @@ from dagster._core.definitions.source_asset import SYSTEM_METADATA_KEY_SOURCE_AS
 from framework.core.iceberg import metadata, table_state
 from framework.core.publish.batch import Batch
 from framework.host.assets import asset_specs
-from framework.host.assets.keys import Keys
+from framework.host.assets.keys import AssetKeys
 from framework.operations.observe.progress import PipelineProgress
 from framework.plan import Pipeline
 
@@ -23,7 +23,7 @@ Result = MaterializeResult[Any]
 
 
 def committed(
-    keys: Keys,
+    keys: AssetKeys,
     pipeline: Pipeline,
     watched: PipelineProgress,
     batches: Sequence[Batch],
@@ -59,7 +59,7 @@ def nothing_new(key: AssetKey) -> Result:
 
 
 def up_to_date(
-    keys: Keys, pipeline: Pipeline, watched: PipelineProgress, newest_event: datetime | None, says: str
+    keys: AssetKeys, pipeline: Pipeline, watched: PipelineProgress, newest_event: datetime | None, says: str
 ) -> AssetObservation:
     return AssetObservation(keys.table(pipeline), description=says, metadata=numbers(watched, [], newest_event))
 

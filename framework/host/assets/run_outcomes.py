@@ -28,7 +28,7 @@ from framework.base import hints
 from framework.base.errors import CatalogAway, KafkaAway, RegistryAway, SluiceError
 from framework.core.publish.batch import Batch
 from framework.host.assets import check_records, checks, results
-from framework.host.assets.keys import Keys
+from framework.host.assets.keys import AssetKeys
 from framework.operations.observe.status import Status
 from framework.plan import Pipeline, Plan
 
@@ -40,7 +40,7 @@ BETWEEN = 20  # seconds before a retry, if Kafka or the catalog does not answer
 
 
 def failed(
-    context: AssetExecutionContext, keys: Keys, status: Status, error: SluiceError, between: float, batches: list[Batch]
+    context: AssetExecutionContext, keys: AssetKeys, status: Status, error: SluiceError, between: float, batches: list[Batch]
 ) -> Iterator[Result]:
     """Retry an error that can pass; otherwise report the checks and fail the step. The committed batches are recorded in any case."""
     pipeline = status.pipeline
@@ -64,7 +64,7 @@ def retry(context: AssetExecutionContext, error: SluiceError, says: str, between
         raise RetryRequested(_TRIES, between) from Failure(says)
 
 
-def record(context: AssetExecutionContext, keys: Keys, status: Status, batches: list[Batch]) -> Counter[str]:
+def record(context: AssetExecutionContext, keys: AssetKeys, status: Status, batches: list[Batch]) -> Counter[str]:
     """Record the batches of a run that did not finish, and return its bad rows by their message. A failed step has no outputs, so these
     are events."""
     bad: Counter[str] = Counter()
@@ -84,7 +84,7 @@ def _event(context: AssetExecutionContext, result: MaterializeResult[Any]) -> No
         context.log_event(AssetMaterialization(result.asset_key, metadata=result.metadata, tags=tags))
 
 
-def with_batches(keys: Keys, status: Status, batches: list[Batch]) -> Iterator[TableResult]:
+def with_batches(keys: AssetKeys, status: Status, batches: list[Batch]) -> Iterator[TableResult]:
     pipeline = status.pipeline
     bad = results.bad_rows(pipeline, batches)
     yield from results.committed(keys, pipeline, status.progress, batches, bad, status.newest_event)
@@ -92,7 +92,7 @@ def with_batches(keys: Keys, status: Status, batches: list[Batch]) -> Iterator[T
     yield from checks.state_results(keys, status)
 
 
-def without_batches(context: AssetExecutionContext, keys: Keys, status: Status, says: str) -> Iterator[TableResult]:
+def without_batches(context: AssetExecutionContext, keys: AssetKeys, status: Status, says: str) -> Iterator[TableResult]:
     pipeline = status.pipeline
     context.log.info(f"{pipeline.table.identifier}: {says}")
     context.log_event(results.up_to_date(keys, pipeline, status.progress, status.newest_event, says))
@@ -126,7 +126,7 @@ def is_automatic(context: AssetExecutionContext) -> bool:
     return AUTOMATION_CONDITION_TAG in context.run.tags
 
 
-def asked_by_name(context: AssetExecutionContext, keys: Keys, plan: Plan, pipeline: Pipeline) -> bool:
+def asked_by_name(context: AssetExecutionContext, keys: AssetKeys, plan: Plan, pipeline: Pipeline) -> bool:
     """Whether somebody started the run for this table alone, though the plan has others."""
     written = set(keys.written(pipeline))
     alone = set(context.job_def.asset_layer.executable_asset_keys) <= written

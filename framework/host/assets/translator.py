@@ -12,7 +12,7 @@ from dagster import AssetKey, AssetSpec, DagsterInvalidDefinitionError, OpDefini
 
 from framework.base.errors import SluiceError
 from framework.host.assets import asset_specs, translated
-from framework.host.assets.keys import Keys
+from framework.host.assets.keys import AssetKeys
 from framework.plan import Pipeline, Plan, Topic
 from framework.plan.export import Export
 
@@ -47,10 +47,10 @@ class Assets:
         self.exports: Sequence[Export] = [document.value for document in plan.documents_of("export")]
         self._plan, self._translator, self._name = plan, translator or SluiceTranslator(), name
         self.spark = self.named("sluice_spark")
-        self.keys = Keys()
+        self.keys = AssetKeys()
         if translator:
             # Once with the keys of Sluice, which tells those that were chosen; from then on, others depend on these.
-            self.keys = Keys(self._chosen())
+            self.keys = AssetKeys(self._chosen())
 
     def named(self, base: str) -> str:
         """The name of a step, a job, a sensor or a resource: one may not be twice in a code location."""

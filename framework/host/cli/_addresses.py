@@ -13,14 +13,14 @@ from urllib.parse import urlsplit
 from framework.base.hosts import is_loopback
 
 if TYPE_CHECKING:
-    from framework.machine.services import State
+    from framework.machine.services import ServiceState
 
 
 _PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedAddress:
     """An address that a document of the specs names for a service."""
 
     service: str
@@ -37,7 +37,7 @@ class Named:
         return f"{self.host}:{self.port}"
 
 
-def named(specs: Path, environment: str) -> tuple[Named, ...]:
+def named(specs: Path, environment: str) -> tuple[NamedAddress, ...]:
     """The addresses of the specs; none where there are no specs. Nothing is asked of a registry, which may not run yet."""
     from framework.base.errors import SpecError
     from framework.documents.draft import Draft
@@ -55,7 +55,7 @@ def named(specs: Path, environment: str) -> tuple[Named, ...]:
 
 
 @contextmanager
-def used(addresses: Sequence[Named]) -> Iterator[None]:
+def used(addresses: Sequence[NamedAddress]) -> Iterator[None]:
     """Let services start at the ports that the specs name on this machine. A port that the user set stays."""
     from framework.machine.services import services
 
@@ -69,7 +69,7 @@ def used(addresses: Sequence[Named]) -> Iterator[None]:
             del os.environ[variable]
 
 
-def remarks(addresses: Sequence[Named], state: State) -> Iterator[str]:
+def remarks(addresses: Sequence[NamedAddress], state: ServiceState) -> Iterator[str]:
     """Remarks about a started service that is not at the address of the specs."""
     named_addresses = [address for address in addresses if address.service == state.name]
     if (
@@ -82,7 +82,7 @@ def remarks(addresses: Sequence[Named], state: State) -> Iterator[str]:
     yield f"{state.name}: {address.document} names {address.address}, {_why(address, state)}"
 
 
-def _why(address: Named, state: State) -> str:
+def _why(address: NamedAddress, state: ServiceState) -> str:
     from framework.machine.services import services
 
     if not address.is_here:
@@ -96,16 +96,16 @@ def _port(address: str) -> int:
     return int(address.rpartition(":")[2])
 
 
-def _of_cluster(cluster: Any) -> Iterator[Named]:
+def _of_cluster(cluster: Any) -> Iterator[NamedAddress]:
     document = f"the cluster `{cluster.name}`"
     for address in cluster.bootstrap.split(","):
         host, _, port = address.strip().rpartition(":")
         if port.isdecimal():
-            yield Named("kafka", document, host, int(port))
+            yield NamedAddress("kafka", document, host, int(port))
     yield from _of_url("registry", document, cluster.registry)
 
 
-def _of_catalog(catalog: Any) -> Iterator[Named]:
+def _of_catalog(catalog: Any) -> Iterator[NamedAddress]:
     """The addresses of a catalog: `endpoint` of Glue, `uri` of a server with Iceberg's protocol, and its object store's in `storage`."""
     document, options = f"the catalog `{catalog.name}`", catalog.options
     glue = getattr(options, "endpoint", None)
@@ -116,7 +116,7 @@ def _of_catalog(catalog: Any) -> Iterator[Named]:
         yield from _of_url("s3", document, store)
 
 
-def _of_url(service: str, document: str, url: str | None) -> Iterator[Named]:
+def _of_url(service: str, document: str, url: str | None) -> Iterator[NamedAddress]:
     parts = urlsplit(url or "")
     if parts.scheme in _PORTS and parts.hostname:
-        yield Named(service, document, parts.hostname, parts.port or _PORTS[parts.scheme])
+        yield NamedAddress(service, document, parts.hostname, parts.port or _PORTS[parts.scheme])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from framework.base.errors import visible
 
 if TYPE_CHECKING:
-    from framework.core.query.one_select import Column
+    from framework.core.query.one_select import AnswerColumn
 
 # The first characters of a formula in Excel, LibreOffice or Google Sheets.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -40,7 +40,7 @@ def json(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
         yield "]"
 
 
-def aligned(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+def aligned(columns: Sequence[AnswerColumn], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     """Rows as text in columns, numbers to the right."""
     from rich.cells import cell_len
 
@@ -55,7 +55,7 @@ def aligned(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Iterato
         yield "  ".join(padded).rstrip()
 
 
-def show(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
+def show(columns: Sequence[AnswerColumn], rows: Sequence[Sequence[Any]]) -> None:
     """Print a table; if it is too wide for the terminal, a block of lines for each row."""
     from rich import box
     from rich.cells import cell_len

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from framework.host.cli._scalar import Scalar
+from framework.host.cli._scalar import ScalarParameter
 
 if TYPE_CHECKING:
     from framework.core.iceberg.at import Moment
@@ -28,7 +28,7 @@ class At(click.ParamType["Moment"]):
         if number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS and word in ("", "batch"):
             return OfBatch(int(number)) if word else int(number)
         try:
-            time: Moment = Scalar("Time").convert(value, param, ctx)
+            time: Moment = ScalarParameter("Time").convert(value, param, ctx)
         except (ValueError, click.BadParameter):
             self.fail(f"`{value}` is none: write {SAYS}", param, ctx)
         return time

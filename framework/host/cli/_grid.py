@@ -19,7 +19,7 @@ _NARROWEST = 12  # characters that a folded column keeps
 
 
 @dataclass(frozen=True)
-class Column:
+class GridColumn:
     """A column. If not all fit, those of the highest rank are left out first, those of rank 0 never; then one that `folds` is folded."""
 
     name: str
@@ -33,7 +33,7 @@ def console() -> Console:
     return Console(width=width, highlight=False, markup=False, emoji=False)
 
 
-def grid(columns: Sequence[Column], rows: Iterable[Sequence[Text | str]], width: int) -> Table:
+def grid(columns: Sequence[GridColumn], rows: Iterable[Sequence[Text | str]], width: int) -> Table:
     cells = [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
     widths = [max([cell_len(column.name), *(_width(row[index]) for row in cells)]) for index, column in enumerate(columns)]
     indices = list(range(len(columns)))

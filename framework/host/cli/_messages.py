@@ -11,14 +11,14 @@ from rich.text import Text
 from framework.base import iso_times
 from framework.base.errors import visible
 from framework.core.kafka.newest_messages import KafkaMessage
-from framework.core.schemas.decode import Read, Reader
+from framework.core.schemas.decode import DecodedPart, MessageReader
 from framework.host.cli._terminal import console
 from framework.messages.encoding.json_text import Decoded, as_text, in_one_line, indented
 
 _WIDEST = 4000  # characters of a value on a terminal
 
 
-def show(reader: Reader, message: KafkaMessage) -> None:
+def show(reader: MessageReader, message: KafkaMessage) -> None:
     terminal = console(sys.stdout, soft_wrap=True)
     decoded_message = reader.decode_message(message)
     key, value = decoded_message.key, decoded_message.value
@@ -36,7 +36,7 @@ def show(reader: Reader, message: KafkaMessage) -> None:
         terminal.print(Text(f"  bad row: {decoded_message.bad_reason[0]}: {decoded_message.bad_reason[1]}", style="red"))
 
 
-def document(reader: Reader, message: KafkaMessage) -> str:
+def document(reader: MessageReader, message: KafkaMessage) -> str:
     """One line of JSON. A value or key that is JSON stands in it as it came, to the last digit."""
     decoded_message = reader.decode_message(message)
     key, value, bad_reason = decoded_message.key, decoded_message.value, decoded_message.bad_reason
@@ -54,8 +54,8 @@ def document(reader: Reader, message: KafkaMessage) -> str:
     return _object(page)
 
 
-def _of_header(data: bytes | None) -> Read | None:
-    return None if data is None else Read(as_text(data))
+def _of_header(data: bytes | None) -> DecodedPart | None:
+    return None if data is None else DecodedPart(as_text(data))
 
 
 def _header(data: bytes | None) -> str:
@@ -66,7 +66,7 @@ def _object(fields: dict[str, str]) -> str:
     return "{" + ", ".join(f'"{name}": {text}' for name, text in fields.items()) + "}"
 
 
-def _raw(name: str, data: bytes | None, read: Read | None) -> dict[str, str]:
+def _raw(name: str, data: bytes | None, read: DecodedPart | None) -> dict[str, str]:
     """A value that is not of its format is null, with its bytes beside it."""
     if data is None or read is None:
         return {name: "null"}
@@ -75,14 +75,14 @@ def _raw(name: str, data: bytes | None, read: Read | None) -> dict[str, str]:
     return {name: in_one_line(read.decoded.json)}
 
 
-def _text(read: Read | None) -> str:
+def _text(read: DecodedPart | None) -> str:
     if read is None:
         return "(no value)"
     contents = read.decoded
     return visible(in_one_line(contents.json or "") if _is_document(contents) else contents.text)
 
 
-def _lines(read: Read | None, size: int) -> list[str]:
+def _lines(read: DecodedPart | None, size: int) -> list[str]:
     if read is None or not _is_document(read.decoded):
         text = _text(read)
         return [text if len(text) <= _WIDEST else f"{text[:_WIDEST]}… ({size:,} bytes, --json shows all)"]

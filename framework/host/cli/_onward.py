@@ -12,13 +12,13 @@ from rich.console import Console
 
 from framework.host.cli._landed import print_table, printable
 from framework.machine import services
-from framework.machine.services import State, mail
+from framework.machine.services import ServiceState, mail
 from framework.plan import Plan
 
 _MAX_COUNTED = 1_000_000  # messages of a topic that are counted one by one: its offsets count the ends of transactions, too
 
 
-def messages_sent(plan: Plan, kafka: State) -> Counter[str]:
+def messages_sent(plan: Plan, kafka: ServiceState) -> Counter[str]:
     """The number of messages that each topic of `also` in this Kafka has."""
     from framework.base.errors import NoTopic
     from framework.core.kafka.newest_messages import read_newest

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import click
 
 
-class Scalar(click.ParamType[Any]):
+class ScalarParameter(click.ParamType[Any]):
     """A parameter type with the name of a type in `spec.scalars`, which is imported only to read a value: `sluice --help` stays fast."""
 
     def __init__(self, kind: str) -> None:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from framework.base.amounts import counted
 from framework.core.rules.protocol import parted
-from framework.host.cli._grid import Column, ago, grid, span
+from framework.host.cli._grid import GridColumn, ago, grid, span
 from framework.host.cli._specs import hinted
 from framework.operations.observe.status import Reason, Status
 from framework.plan.text import duration
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _COLUMNS = (
-    Column("table", folds=True), Column("state"), Column("waiting", right=True), Column("newest event", 2), Column("last commit", 3),
-    Column("rows", 1, right=True), Column("bad rows", 1, right=True), Column("files", 5, right=True), Column("fresh"),
+    GridColumn("table", folds=True), GridColumn("state"), GridColumn("waiting", right=True), GridColumn("newest event", 2),
+    GridColumn("last commit", 3), GridColumn("rows", 1, right=True), GridColumn("bad rows", 1, right=True), GridColumn("files", 5, right=True),
+    GridColumn("fresh"),
 )  # fmt: skip
 _COLOURS = {"caught up": "green", "syncing": "cyan", "pending": "", "paused": "yellow", "suspended": "red", "failing": "red"}
 _ALL = "once it answers, the next run continues; no message is lost"
@@ -122,8 +123,8 @@ def _partitions(status: Status, width: int) -> Iterator[Table | Text]:
         yield Text("  its partitions are unknown")
     else:
         columns = (
-            Column("topic", folds=True),
-            *(Column(name, right=True) for name in ("partition", "position", "end", "waiting")),
+            GridColumn("topic", folds=True),
+            *(GridColumn(name, right=True) for name in ("partition", "position", "end", "waiting")),
         )
         rows = [
             (*map(str, parted(offsets.partition)), f"{offsets.next_offset:,}", f"{offsets.end:,}", f"{offsets.waiting:,}")

@@ -65,7 +65,7 @@ def command(name: str, code: str | None, limit: int, as_json: bool, specs: Path,
 def lines(pipeline: Pipeline, report: Quarantine, code: str | None, width: int) -> Iterator[RenderableType]:
     from rich.text import Text
 
-    from framework.host.cli._grid import Column, grid, one_line
+    from framework.host.cli._grid import GridColumn, grid, one_line
 
     if report.waiting:
         waits = "waits: the next run writes it" if report.waiting == 1 else "wait: the next run writes them"
@@ -77,7 +77,7 @@ def lines(pipeline: Pipeline, report: Quarantine, code: str | None, width: int) 
         return
     suffix = f" of the code {code}" if code else ""
     yield Text(f"{pipeline.table.bad_rows}: {counted(report.rows, 'row')}{suffix}\n", style="bold")
-    columns = (Column("code"), Column("rows", right=True), Column("why", folds=True))
+    columns = (GridColumn("code"), GridColumn("rows", right=True), GridColumn("why", folds=True))
     yield grid(
         columns, [(kind.code, f"{kind.rows:,}", one_line(kind.message, _WIDEST)) for kind in report.kinds[:_MAX_KINDS]], width
     )

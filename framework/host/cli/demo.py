@@ -27,7 +27,7 @@ from framework.machine.processes import end_group
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from framework.machine.services import State
+    from framework.machine.services import ServiceState
     from framework.operations.observe.progress import PipelineProgress
     from framework.operations.send.generate import GeneratedMessage, Writers
     from framework.plan import Plan, Topic
@@ -97,7 +97,7 @@ def command() -> None:
 
 
 @contextmanager
-def _services(console: Console) -> Iterator[tuple[State, ...]]:
+def _services(console: Console) -> Iterator[tuple[ServiceState, ...]]:
     """The running services that the specs need, Kafka first; the ones that did not run before are stopped again."""
     from framework.host.cli import _needed
     from framework.machine import services
@@ -198,7 +198,7 @@ def _failed(message: str) -> SluiceError:
     return failed(message, Path(_relative(_log())), "demo-failed", lines=25)
 
 
-def _print_end(console: Console, plan: Plan, sent: int, seconds: float, running: tuple[State, ...]) -> None:
+def _print_end(console: Console, plan: Plan, sent: int, seconds: float, running: tuple[ServiceState, ...]) -> None:
     from framework.features.export import records
 
     exports = {document.name: records.by_window(document.value.journal_name) for document in plan.documents_of("export")}
@@ -234,7 +234,7 @@ def _print_end(console: Console, plan: Plan, sent: int, seconds: float, running:
     console.print("\n".join([*lines, last_line]), markup=False, highlight=False, soft_wrap=True)
 
 
-def _page(running: Iterable[State]) -> str:
+def _page(running: Iterable[ServiceState]) -> str:
     """The page of the mail server, where it runs."""
     return next((state.page for state in running if state.page), "")
 

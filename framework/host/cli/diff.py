@@ -51,12 +51,14 @@ def command(name: str, since: Moment, until: Moment | None, limit: int, as_json:
 
 def _show(table: str, answer: Diff) -> None:
     from framework.base.types import BIGINT, DOUBLE, FLOAT, INT
-    from framework.core.query.one_select import Column
+    from framework.core.query.one_select import AnswerColumn
     from framework.host.cli import _answers
 
     counts = ", ".join(f"{count:,} {change}" for change, count in answer.counts.items())
     click.echo(f"{table}, from snapshot {answer.since} to {answer.until}: {counts}")
-    columns = [Column(column.name, str(column.type), column.type in (BIGINT, INT, DOUBLE, FLOAT)) for column in answer.columns]
+    columns = [
+        AnswerColumn(column.name, str(column.type), column.type in (BIGINT, INT, DOUBLE, FLOAT)) for column in answer.columns
+    ]
     for line in _answers.aligned(columns, answer.rows) if answer.rows else ():
         click.echo(line)
     total = answer.counts["added"] + answer.counts["deleted"] + 2 * answer.counts["changed"]

@@ -37,7 +37,7 @@ def command(ctx: click.Context, environment: str | None, specs: Path) -> None:
     from framework.base.home import environment_of
     from framework.operations.prepare.doctor import diagnose
 
-    addresses: tuple[_addresses.Named, ...] = ()
+    addresses: tuple[_addresses.NamedAddress, ...] = ()
     with suppress(SpecError):  # broken specs are no problem of this machine
         addresses = _addresses.named(specs, environment_of(environment))
     with _addresses.used(addresses):

@@ -14,7 +14,7 @@ from framework.base.amounts import counted
 from framework.base.errors import SluiceError
 from framework.host.cli import _complete, _specs, _topics
 from framework.host.cli._interrupted import until_interrupted
-from framework.host.cli._scalar import Scalar
+from framework.host.cli._scalar import ScalarParameter
 
 if TYPE_CHECKING:
     from framework.plan import Generator, Topic
@@ -24,8 +24,8 @@ SECTION, ORDER = "try and tidy", 1
 
 @click.command()
 @click.argument("topic", shell_complete=_complete.topics)
-@click.option("--rate", type=Scalar("Rate"), help="Messages per time, such as 10/s; default: the topic's.")
-@click.option("--for", "seconds", type=Scalar("Duration"), help="Stop after this time, such as 1m.")
+@click.option("--rate", type=ScalarParameter("Rate"), help="Messages per time, such as 10/s; default: the topic's.")
+@click.option("--for", "seconds", type=ScalarParameter("Duration"), help="Stop after this time, such as 1m.")
 @click.option(
     "--count", type=click.IntRange(min=1), help="Stop after this many; without --rate and --for as fast as Kafka accepts them."
 )

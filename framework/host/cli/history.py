@@ -66,7 +66,7 @@ def command(name: str, limit: int, partitions: bool, as_json: bool, specs: Path,
 def lines(pipeline: Pipeline, past: History | None, limit: int, partitions: bool, width: int) -> Iterator[RenderableType]:
     from rich.text import Text
 
-    from framework.host.cli._grid import Column, grid
+    from framework.host.cli._grid import GridColumn, grid
 
     if past is None or not past.commits:
         yield Text(
@@ -74,8 +74,8 @@ def lines(pipeline: Pipeline, past: History | None, limit: int, partitions: bool
         )
         return
     columns = (
-        Column("when"), Column("batch"), Column("operation", 4), Column("rows", right=True), Column("bad rows", 2, right=True),
-        Column("offsets", 1), Column("snapshot", 5, right=True), Column("", folds=True),
+        GridColumn("when"), GridColumn("batch"), GridColumn("operation", 4), GridColumn("rows", right=True),
+        GridColumn("bad rows", 2, right=True), GridColumn("offsets", 1), GridColumn("snapshot", 5, right=True), GridColumn("", folds=True),
     )  # fmt: skip
     yield grid(columns, [_row(commit, partitions) for commit in past.commits[:limit]], width)
     older_count = len(past.commits) - limit

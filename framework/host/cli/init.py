@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 from framework.base.amounts import counted
 from framework.host.cli import _specs
-from framework.host.cli._scalar import Scalar
+from framework.host.cli._scalar import ScalarParameter
 
 SECTION, ORDER = "write", 1
 ALSO_CALLED = ("new", "create")
@@ -20,9 +20,14 @@ ALSO_CALLED = ("new", "create")
 @click.option("--topic", metavar="NAME", help="Write a spec for this Kafka topic, from a sample of its messages.")
 @click.option("--sample", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="Read this many messages.")
 @click.option(
-    "--bootstrap", type=Scalar("Addresses"), metavar="HOST:PORT", help="Read them from this Kafka; default: the specs' cluster."
+    "--bootstrap",
+    type=ScalarParameter("Addresses"),
+    metavar="HOST:PORT",
+    help="Read them from this Kafka; default: the specs' cluster.",
 )
-@click.option("--registry", type=Scalar("Url"), metavar="URL", help="Use this schema registry; default: the cluster's registry.")
+@click.option(
+    "--registry", type=ScalarParameter("Url"), metavar="URL", help="Use this schema registry; default: the cluster's registry."
+)
 @_specs.with_environment
 @click.pass_context
 def command(

@@ -14,7 +14,7 @@ from framework.host.cli._interrupted import until_interrupted
 if TYPE_CHECKING:
     from framework.core.kafka.newest_messages import KafkaMessage
     from framework.core.kafka.read_messages import OffsetRanges
-    from framework.core.schemas.decode import Reader
+    from framework.core.schemas.decode import MessageReader
     from framework.plan import Plan, Topic
 
 SECTION, ORDER = "see", 6
@@ -53,12 +53,12 @@ def command(
     plan = _specs.plan(specs, environment)
     chosen = _topics.topic(plan, topic, filled=True)
     from framework.core.kafka import read_messages
-    from framework.core.schemas.decode import Reader
+    from framework.core.schemas.decode import MessageReader
 
     within = _within(chosen, read_messages.bounds(chosen, plan.secrets), partition)
     all_of_them = follow and start == "earliest"
     sample = [] if all_of_them else read_messages.read_some(chosen, plan.secrets, within, count or _DEFAULT_COUNT, start)
-    reader = Reader(topic=_as_read(plan, chosen), secrets=plan.secrets)
+    reader = MessageReader(topic=_as_read(plan, chosen), secrets=plan.secrets)
     if not as_json:
         _specs.echo(_head(plan, chosen, within, len(sample), start, partition, all_of_them))
     if reader.trouble:
@@ -103,7 +103,7 @@ def _head(
     return f"{head}\nonly obvious bad rows are marked{advice}"
 
 
-def _print(reader: Reader, messages: Sequence[KafkaMessage], as_json: bool) -> None:
+def _print(reader: MessageReader, messages: Sequence[KafkaMessage], as_json: bool) -> None:
     from framework.host.cli._messages import document, show
 
     for message in messages:

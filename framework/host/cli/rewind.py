@@ -12,7 +12,7 @@ from framework.base import iso_times
 from framework.base.amounts import counted
 from framework.host.cli import _complete, _specs
 from framework.host.cli._interrupted import STATUS, until_interrupted
-from framework.host.cli._scalar import Scalar
+from framework.host.cli._scalar import ScalarParameter
 
 if TYPE_CHECKING:
     from framework.core.context.context import Context
@@ -24,12 +24,16 @@ SECTION, ORDER = "run", 8
 @click.command()
 @click.argument("name", shell_complete=_complete.pipelines)
 @click.option(
-    "--to", type=Scalar("Time"), metavar="TIME", required=True, help="From messages of this time on: 2026-01-05T10:00:00Z."
+    "--to",
+    type=ScalarParameter("Time"),
+    metavar="TIME",
+    required=True,
+    help="From messages of this time on: 2026-01-05T10:00:00Z.",
 )
 @click.option(
     "--into",
     "identifier",
-    type=Scalar("TableName"),
+    type=ScalarParameter("TableName"),
     metavar="TABLE",
     help="Read into another, new table instead, such as shop.orders_again; the pipeline's own stays as it is.",
 )

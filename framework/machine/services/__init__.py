@@ -18,7 +18,7 @@ USUAL = "kafka"  # which starts where none is named
 
 
 @dataclass(frozen=True, kw_only=True)
-class State:
+class ServiceState:
     """A service now. After `up` or `down`, `changed` says whether that call started or stopped it."""
 
     name: str
@@ -41,12 +41,12 @@ def folder(name: str) -> Path:
     return home() / "services" / name
 
 
-def up(names: Iterable[str] = (), say: Callable[[str], object] = lambda _: None) -> tuple[State, ...]:
+def up(names: Iterable[str] = (), say: Callable[[str], object] = lambda _: None) -> tuple[ServiceState, ...]:
     """Start the named services that do not run yet; without names, Kafka.
 
     If one fails, the services that this call started are stopped.
     """
-    states: list[State] = []
+    states: list[ServiceState] = []
     try:
         for service in _named(tuple(names) or (USUAL,)):
             place = folder(service.name)
@@ -63,18 +63,18 @@ def up(names: Iterable[str] = (), say: Callable[[str], object] = lambda _: None)
     return tuple(states)
 
 
-def down(names: Iterable[str] = ()) -> tuple[State, ...]:
+def down(names: Iterable[str] = ()) -> tuple[ServiceState, ...]:
     """Stop the named services, or all."""
     states = []
     for service in _named(names):
         place = folder(service.name)
         if not place.exists():
-            states.append(State(name=service.name, state="stopped"))
+            states.append(ServiceState(name=service.name, state="stopped"))
             continue
         with process.turn(place):
             stopped_server = process.stop(place)
         states.append(
-            State(
+            ServiceState(
                 name=service.name,
                 state="stopped",
                 pid=stopped_server.pid if stopped_server else None,
@@ -84,7 +84,7 @@ def down(names: Iterable[str] = ()) -> tuple[State, ...]:
     return tuple(states)
 
 
-def status(names: Iterable[str] = ()) -> tuple[State, ...]:
+def status(names: Iterable[str] = ()) -> tuple[ServiceState, ...]:
     """The state of the named services, or of all."""
     return tuple(_state(service, process.running(folder(service.name))) for service in _named(names))
 
@@ -98,12 +98,12 @@ def _named(names: Iterable[str]) -> tuple[Service, ...]:
     return tuple(by_name[name] for name in service_names)
 
 
-def _state(service: Service, server: Process | None, changed: bool = False) -> State:
+def _state(service: Service, server: Process | None, changed: bool = False) -> ServiceState:
     if server is None:
-        return State(name=service.name, state="stopped", changed=changed)
+        return ServiceState(name=service.name, state="stopped", changed=changed)
     word = "running" if service.answers(server.ports[0]) else "not answering"
     page = service.page(server.ports) if service.page else None
-    return State(
+    return ServiceState(
         name=service.name,
         state=word,
         pid=server.pid,

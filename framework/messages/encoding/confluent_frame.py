@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from framework.messages.encoding import decoder
-from framework.messages.schemas.versions import Merged, Path, Shape
+from framework.messages.schemas.versions import ColumnShape, Merged, Path
 from framework.plan import Column, Decoding, MessagePart, part_sql
 
 ALL = 0
@@ -19,19 +19,19 @@ ALL = 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Read:
+class DecoderDescription:
     """A decoder's description of the bytes behind the id: the columns, and for each schema's id how its messages are read."""
 
     format: str  # as a description calls it
     columns: tuple[Mapping[str, Any], ...]
     writers: Mapping[int, Mapping[str, Any]]
     extra_keys: Mapping[str, Any] = field(default_factory=dict)  # of the description
-    shapes: tuple[Shape, ...] | None = None  # where the columns are not the fields of the schemas
+    shapes: tuple[ColumnShape, ...] | None = None  # where the columns are not the fields of the schemas
     own_columns: tuple[Column, ...] = ()  # columns that the decoder adds
     keep: str | None = None  # like `keep` of a decoding
 
 
-def columns_of(shapes: Iterable[Shape]) -> tuple[Mapping[str, Any], ...]:
+def columns_of(shapes: Iterable[ColumnShape]) -> tuple[Mapping[str, Any], ...]:
     return tuple(decoder.column(shape.name, shape.type) for shape in shapes)
 
 
@@ -53,7 +53,7 @@ def id_of(message: bytes) -> int | None:
 def decoding(
     part: MessagePart,
     merged: Merged,
-    read: Read,
+    read: DecoderDescription,
     columns: Iterable[tuple[str, str]],
     required: Collection[str],
     absent: Iterable[int],

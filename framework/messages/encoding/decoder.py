@@ -36,7 +36,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from framework.base.types import Array, Map, Struct, Type
-from framework.messages.encoding.fields import Field, WrittenType
+from framework.messages.encoding.fields import MessageField, WrittenType
 from framework.plan import Decoding, Fault, MessagePart, part_sql
 from framework.sql.quote import identifier
 from framework.sql.settings import FUNCTIONS
@@ -116,7 +116,7 @@ def _fault_code(part: MessagePart, code: str) -> str:
     return f"{code}_key" if part == "key" and code in _OF_KEYS else code
 
 
-def columns_of(fields: Iterable[Field]) -> list[Json]:
+def columns_of(fields: Iterable[MessageField]) -> list[Json]:
     return [column(field.name, field.written, required=field.required) for field in fields]
 
 

@@ -24,7 +24,7 @@ class WrittenType(Type):
 
 
 @dataclass(frozen=True)
-class Field:
+class MessageField:
     """A field of the message."""
 
     name: str

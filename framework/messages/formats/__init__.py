@@ -14,11 +14,11 @@ from typing import Any, ClassVar, TypeAlias
 
 from framework.base.components import components_in
 from framework.base.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP, Array, Decimal, Field as Typed, Struct, Type
-from framework.messages.encoding.confluent_frame import Read
-from framework.messages.encoding.fields import Field
+from framework.messages.encoding.confluent_frame import DecoderDescription
+from framework.messages.encoding.fields import MessageField
 from framework.messages.encoding.json_text import Decoded
 from framework.messages.encoding.schema_writer import Way, Writer
-from framework.messages.schemas.versions import Merged, Path, Shape, Unsupported
+from framework.messages.schemas.versions import ColumnShape, Merged, Path, Unsupported
 from framework.plan import ChangeFormat, Column, Decoding, Fault, MessagePart, part_sql
 from framework.plan.schema import Schema
 
@@ -70,7 +70,7 @@ class DeclaredColumns:
     columns_from: ClassVar[str] = "spec"
 
     noun: str  # completes "the topic takes …"
-    decoding: Callable[[Sequence[Field], bool], Decoding]
+    decoding: Callable[[Sequence[MessageField], bool], Decoding]
     encode: Callable[[Sequence[Column], Mapping[str, Any]], bytes]
     wrong: Callable[[bytes], str | None]
     decoded: Callable[[bytes], Decoded]  # for people
@@ -121,8 +121,8 @@ class RegisteredSchema:
     takes_unknown_fields: ClassVar[bool] = False
 
     kind: str  # of schemas, as a registry calls it
-    shapes: Callable[[Schema], tuple[Shape, ...]]
-    read: Callable[[MessagePart, Merged], Read]
+    shapes: Callable[[Schema], tuple[ColumnShape, ...]]
+    read: Callable[[MessagePart, Merged], DecoderDescription]
     encoder: Callable[[Schema], Callable[[Any], bytes]]
     decoder: Callable[[Schema], Callable[[bytes], str]]
     schema_text: Callable[[str, Sequence[Typed]], str] | None

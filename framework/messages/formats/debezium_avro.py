@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from framework.base.types import BIGINT
 from framework.messages.encoding import debezium
-from framework.messages.encoding.confluent_frame import Read, columns_of
+from framework.messages.encoding.confluent_frame import DecoderDescription, columns_of
 from framework.messages.formats import avro
-from framework.messages.schemas.versions import Merged, Shape, Unsupported
+from framework.messages.schemas.versions import ColumnShape, Merged, Unsupported
 from framework.plan import MessagePart
 
 
-def unwrap(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
+def unwrap(shapes: tuple[ColumnShape, ...]) -> tuple[ColumnShape, ...]:
     """Returns the columns of an envelope, whose own fields are these shapes."""
     parts = {shape.name: shape for shape in shapes}
     hint = "is it a topic of Debezium? Otherwise write `value: avro`"
@@ -35,10 +35,10 @@ def unwrap(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
     taken_name = next((field.name for field in images["after"] if field.name.lower() in own_names), None)
     if taken_name:
         raise Unsupported(f"the table has a column `{taken_name}`, which Sluice makes itself", "rename it in the connector")
-    return (*images["after"], *(Shape(column.name, column.type, column.doc) for column in debezium.CHANGES.columns))
+    return (*images["after"], *(ColumnShape(column.name, column.type, column.doc) for column in debezium.CHANGES.columns))
 
 
-def read(part: MessagePart, merged: Merged) -> Read:
+def read(part: MessagePart, merged: Merged) -> DecoderDescription:
     """Returns the decoder's description of the change of a row that an envelope holds."""
     shapes, own_columns = unwrap(merged.shapes), debezium.CHANGES.columns
     image = columns_of(shapes[: -len(own_columns)])

@@ -10,14 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 from framework.messages.encoding import debezium, decoder, json_text
-from framework.messages.encoding.fields import Field
+from framework.messages.encoding.fields import MessageField
 from framework.messages.formats import Guess, json
 from framework.plan import Decoding
 
 _UNSENT: tuple[Any, ...] = (debezium.MARKER, [debezium.MARKER], list(debezium.MARKER.encode()))
 
 
-def decoding(fields: Sequence[Field], _only_columns: bool) -> Decoding:
+def decoding(fields: Sequence[MessageField], _only_columns: bool) -> Decoding:
     """Returns the decoding of envelopes. Columns are required where a row was made or changed: a delete may have the key alone."""
     description = {**json.description(fields), "root": "payload", **debezium.ENVELOPE}
     decoded = decoder.decoding("value", description, ["too_large", "undecodable"], debezium.NOT_ONE)

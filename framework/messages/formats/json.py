@@ -12,25 +12,25 @@ from typing import Any
 
 from framework.base.types import STRING, Array, Map, Struct, Type
 from framework.messages.encoding import decoder, json_text, json_values
-from framework.messages.encoding.fields import Field
+from framework.messages.encoding.fields import MessageField
 from framework.messages.formats import OBJECT, DeclaredColumns, Guess
 from framework.plan import Decoding
 
 NOT_ONE = "is not one JSON object with these columns"
 
 
-def description(fields: Sequence[Field]) -> dict[str, Any]:
+def description(fields: Sequence[MessageField]) -> dict[str, Any]:
     return {"format": "json", "columns": decoder.columns_of(fields), "largest": decoder.LARGEST}
 
 
-def decoding(fields: Sequence[Field], only_columns: bool) -> Decoding:
+def decoding(fields: Sequence[MessageField], only_columns: bool) -> Decoding:
     codes = ["null_value", "too_large", "undecodable"]
     codes += ["unknown_field"] if only_columns else []
     options = {"unknown_fields": "bad"} if only_columns else {}
     return decoder.decoding("value", description(fields) | options, codes, NOT_ONE)
 
 
-def key_decoding(fields: Sequence[Field], _only_columns: bool) -> Decoding:
+def key_decoding(fields: Sequence[MessageField], _only_columns: bool) -> Decoding:
     """Returns the decoding of a message's key, which may be missing."""
     return decoder.decoding(
         "key", {**description(fields), "part": "key", "absent": "empty"}, ["too_large", "undecodable"], NOT_ONE

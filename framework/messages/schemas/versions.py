@@ -26,7 +26,7 @@ class Unsupported(Exception):
 
 
 @dataclass(frozen=True)
-class Shape:
+class ColumnShape:
     """A field as one version has it. `inside` are the fields of its struct, also where that is inside arrays or maps. Fields with the
     same `number` are one field, whatever their names."""
 
@@ -36,11 +36,11 @@ class Shape:
     _: KW_ONLY
     old_names: tuple[str, ...] = ()
     number: int | None = None
-    inside: tuple[Shape, ...] = ()
+    inside: tuple[ColumnShape, ...] = ()
 
 
 @dataclass(frozen=True)
-class Difference:
+class SchemaDifference:
     """A change by a version that not every table allows."""
 
     version: Version
@@ -63,7 +63,7 @@ class Fit:
     """A version whose messages become the columns; `names` are the columns' names for its fields that have another name."""
 
     version: Version
-    shapes: tuple[Shape, ...]
+    shapes: tuple[ColumnShape, ...]
     names: Mapping[Path, str]
 
 
@@ -71,10 +71,10 @@ class Fit:
 class Merged:
     """The columns as fields with all names that they ever had; the versions that fit, and those that do not, with the reason."""
 
-    shapes: tuple[Shape, ...]
+    shapes: tuple[ColumnShape, ...]
     fits: tuple[Fit, ...]
     unfit: tuple[tuple[Version, str], ...]
-    differences: tuple[Difference, ...]
+    differences: tuple[SchemaDifference, ...]
 
 
 @dataclass(kw_only=True)
@@ -98,9 +98,9 @@ class _Slot:
             type_ = Array(type_) if wrap == "array" else Map(STRING, type_)
         return type_
 
-    def shape(self) -> Shape:
+    def shape(self) -> ColumnShape:
         old_names = tuple(name for name in self.names if name != self.name)
-        return Shape(
+        return ColumnShape(
             self.name,
             self.type,
             self.doc,
@@ -110,12 +110,12 @@ class _Slot:
         )
 
 
-def merge(versions: Iterable[tuple[Version, Sequence[Shape]]]) -> Merged:
+def merge(versions: Iterable[tuple[Version, Sequence[ColumnShape]]]) -> Merged:
     """Merges the versions by their numbers. Versions of other subjects have no number, come last and change no column."""
     slots: list[_Slot] = []
-    fitting: list[tuple[Version, Sequence[Shape], dict[Path, _Slot]]] = []
+    fitting: list[tuple[Version, Sequence[ColumnShape], dict[Path, _Slot]]] = []
     unfit: list[tuple[Version, str]] = []
-    differences: list[Difference] = []
+    differences: list[SchemaDifference] = []
     for version, shapes in sorted(versions, key=lambda pair: (pair[0].number is None, pair[0].number or 0, pair[0].id)):
         version_differences = list(_differences(version, slots, shapes, ()))
         reason = next((f"it {difference.change}" for difference in version_differences if difference.kind == "retype"), None)
@@ -136,13 +136,13 @@ def merge(versions: Iterable[tuple[Version, Sequence[Shape]]]) -> Merged:
     return Merged(tuple(slot.shape() for slot in slots), fits, tuple(unfit), tuple(differences))
 
 
-def _pairs(slots: Sequence[_Slot], shapes: Sequence[Shape]) -> Iterator[tuple[_Slot | None, Shape]]:
+def _pairs(slots: Sequence[_Slot], shapes: Sequence[ColumnShape]) -> Iterator[tuple[_Slot | None, ColumnShape]]:
     """Pairs each field with its column, found by its number, its older names, its name or an older name of the column."""
     by_current_name, by_number = _places((slot.name,) for slot in slots), _places((slot.number,) for slot in slots)
     by_any_name = _places(slot.names for slot in slots)
     free_indexes = set(range(len(slots)))
     found_slots: dict[str, _Slot] = {}
-    lookups: tuple[Callable[[Shape], Iterable[int]], ...] = (
+    lookups: tuple[Callable[[ColumnShape], Iterable[int]], ...] = (
         lambda shape: by_number.get(shape.number, ()) if shape.number is not None else (),
         lambda shape: (index for name in shape.old_names if name != shape.name for index in by_any_name.get(name, ())),
         lambda shape: by_current_name.get(shape.name, ()),
@@ -170,23 +170,25 @@ def _places(keys: Iterable[Iterable[Any]]) -> dict[Any, list[int]]:
     return indexes
 
 
-def _differences(version: Version, slots: Sequence[_Slot], shapes: Sequence[Shape], path: Path) -> Iterator[Difference]:
+def _differences(
+    version: Version, slots: Sequence[_Slot], shapes: Sequence[ColumnShape], path: Path
+) -> Iterator[SchemaDifference]:
     for slot, shape in _pairs(slots, shapes):
         if slot is None:
             continue
         field_path = (*path, shape.name)
         wraps, leaf = _unwrapped(shape.type)
         if slot.wraps != wraps or bool(slot.inside) != bool(shape.inside):
-            yield Difference(version, "retype", field_path, old=slot.type, new=shape.type)
+            yield SchemaDifference(version, "retype", field_path, old=slot.type, new=shape.type)
         elif shape.inside:
             yield from _differences(version, slot.inside, shape.inside, field_path)
         elif slot.leaf != leaf and not widens(slot.leaf, leaf):
-            yield Difference(
+            yield SchemaDifference(
                 version, "narrow" if widens(leaf, slot.leaf) else "retype", field_path, old=slot.type, new=shape.type
             )
 
 
-def _new(slots: Sequence[_Slot], shapes: Sequence[Shape], path: Path) -> Iterator[Path]:
+def _new(slots: Sequence[_Slot], shapes: Sequence[ColumnShape], path: Path) -> Iterator[Path]:
     for slot, shape in _pairs(slots, shapes):
         if slot is None:
             yield (*path, shape.name)
@@ -194,7 +196,7 @@ def _new(slots: Sequence[_Slot], shapes: Sequence[Shape], path: Path) -> Iterato
             yield from _new(slot.inside, shape.inside, (*path, shape.name))
 
 
-def _take(slots: list[_Slot], shapes: Sequence[Shape], path: Path, places: dict[Path, _Slot], learn: bool) -> None:
+def _take(slots: list[_Slot], shapes: Sequence[ColumnShape], path: Path, places: dict[Path, _Slot], learn: bool) -> None:
     for existing_slot, shape in list(_pairs(slots, shapes)):
         wraps, leaf = _unwrapped(shape.type)
         slot = existing_slot or _Slot(name=shape.name, wraps=wraps, leaf=leaf)

@@ -15,7 +15,7 @@ from framework.systems import catalogs
 
 
 @dataclass(frozen=True)
-class Place:
+class TablePlace:
     """A catalog in which a table can be found, its name there, and the catalog in whose warehouse its files are."""
 
     catalog: Catalog
@@ -60,10 +60,10 @@ class AccessSubject:
         return f"all tables of the catalog {table.catalog.name}" if self.whole_catalog else table.identifier
 
     @property
-    def places(self) -> Iterator[Place]:
+    def places(self) -> Iterator[TablePlace]:
         return places(self.pipeline)
 
-    def place(self, reader: str, *types: str) -> Place:
+    def place(self, reader: str, *types: str) -> TablePlace:
         """The first place that a reader can find, of these types of catalogs."""
         for place in self.places:
             if place.catalog.type in types:
@@ -108,12 +108,12 @@ class TopicSubject:
         return self.topic.name
 
 
-def places(pipeline: Pipeline) -> Iterator[Place]:
+def places(pipeline: Pipeline) -> Iterator[TablePlace]:
     """A table's own catalog, and those in which it is listed by `publish`."""
     catalog = pipeline.table.catalog
-    yield Place(catalog, pipeline.table.identifier, catalog)
+    yield TablePlace(catalog, pipeline.table.identifier, catalog)
     for listing in pipeline.published:
-        yield Place(listing.options.catalog, listing.options.identifier, catalog)
+        yield TablePlace(listing.options.catalog, listing.options.identifier, catalog)
 
 
 def access_command(target: str, name: str, flags: tuple[str, ...] = ()) -> str:

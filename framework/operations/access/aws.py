@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from framework.operations.access import aws_reach
-from framework.operations.access.about import AccessSubject, Place, name
+from framework.operations.access.about import AccessSubject, TablePlace, name
 from framework.operations.access.aws_reach import Use, covered, files, folders, in_glue, names_in_glue
 from framework.operations.access.steps import SHELL, ScriptStep, shared
 from framework.systems.aws_policy import allow, below, of_bucket, of_key, of_namespace, of_objects, policy
@@ -110,7 +110,7 @@ def uses(about: AccessSubject) -> Iterator[Use]:
     return (use for use in USES if conditions.get(use, True))
 
 
-def _athena(glue: Place) -> Iterator[dict[str, Any]]:
+def _athena(glue: TablePlace) -> Iterator[dict[str, Any]]:
     options: Any = glue.catalog.options
     arn = f"arn:aws:athena:{glue.region or '*'}:{options.account or '*'}"
     yield {"Sid": "Queries", **allow((f"athena:{action}" for action in _ATHENA), f"{arn}:workgroup/*", f"{arn}:datacatalog/*")}

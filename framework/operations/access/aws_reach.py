@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from framework.base.errors import SluiceError
 from framework.language.storage import Storage as Written
-from framework.operations.access.about import AccessSubject, Place, places
+from framework.operations.access.about import AccessSubject, TablePlace, places
 from framework.plan import Storage, Table
 from framework.systems import catalogs
 from framework.systems.aws_policy import of_namespace, of_table
@@ -16,7 +16,7 @@ from framework.systems.aws_policy import of_namespace, of_table
 Use = Literal["ingest", "maintain", "read", "bad-rows", "athena"]
 
 
-def in_glue(about: AccessSubject) -> Place | None:
+def in_glue(about: AccessSubject) -> TablePlace | None:
     """The place in Glue of the table, or of another one whose files are in the same warehouse."""
     (own_place, *_) = about.places
     other_places = (
@@ -26,7 +26,7 @@ def in_glue(about: AccessSubject) -> Place | None:
 
 
 @dataclass(frozen=True)
-class Files:
+class ReachedFiles:
     """The location of the files of a catalog's tables, and of the table's own files."""
 
     warehouse: str
@@ -35,14 +35,14 @@ class Files:
     in_specs: bool = True  # whether the specs name the location; otherwise it has placeholders
 
 
-def files(about: AccessSubject) -> Files:
+def files(about: AccessSubject) -> ReachedFiles:
     """The files of the catalog that keeps the table, wherever else it is listed."""
     (own_place, *_) = about.places
     options: Any = own_place.keeper.options
     storage = (options.storage or Written()).planned()
     if own_place.catalog.type == "rest":
         warehouse = "s3://<bucket>/<path of the tables>"
-        return Files(
+        return ReachedFiles(
             warehouse, warehouse if about.whole_catalog else "s3://<bucket>/<folder of the table>", storage, in_specs=False
         )
     warehouse = str(getattr(options, "warehouse", "") or "").rstrip("/")
@@ -52,7 +52,7 @@ def files(about: AccessSubject) -> Files:
     folder = (
         None if about.whole_catalog else catalogs.client_of(own_place.keeper).new_table_folder(about.pipeline.table.identifier)
     )
-    return Files(warehouse, folder or warehouse, storage)
+    return ReachedFiles(warehouse, folder or warehouse, storage)
 
 
 def _covered_tables(table: Table, use: Use) -> tuple[Table, ...]:
@@ -99,7 +99,7 @@ def covered(about: AccessSubject, use: Use) -> str:
     return ", ".join(f"`{covered_table.identifier}`" for covered_table in _covered_tables(table, use))
 
 
-def every_database(glue: Place) -> tuple[str, ...]:
+def every_database(glue: TablePlace) -> tuple[str, ...]:
     options: Any = glue.catalog.options
     return of_namespace(glue.region, options.account, "*")
 
@@ -120,13 +120,13 @@ def names_in_glue(about: AccessSubject, use: Use) -> Iterator[str]:
                 yield from of_table(place.region, options.account, place.namespace, table_name)
 
 
-def _names_in(place: Place, table: Table, use: Use) -> list[str]:
+def _names_in(place: TablePlace, table: Table, use: Use) -> list[str]:
     if place.catalog.name == place.keeper.name:
         return [covered_table.name for covered_table in _covered_tables(table, use)]
     return [] if use == "bad-rows" else [place.table]
 
 
-def _namespaces(about: AccessSubject, glue: Place) -> list[str]:
+def _namespaces(about: AccessSubject, glue: TablePlace) -> list[str]:
     """All namespaces that the specs use in the catalog: one policy is for all of them."""
     all_places = (place for pipeline in about.plan.pipelines for place in places(pipeline))
     return sorted({place.namespace for place in all_places if place.catalog.name == glue.catalog.name})

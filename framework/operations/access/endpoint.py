@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from framework.language.storage import Storage as Written
-from framework.operations.access.about import AccessSubject, Place
+from framework.operations.access.about import AccessSubject, TablePlace
 from framework.operations.access.asked import OpenValue, Value, without_secret
 from framework.operations.access.steps import ScriptStep, System, Warned, create
 from framework.plan import Storage
@@ -34,7 +34,7 @@ class Endpoint:
     served: bool
 
 
-def endpoint(place: Place) -> Endpoint:
+def endpoint(place: TablePlace) -> Endpoint:
     options: Any = place.catalog.options
     keeper: Any = place.keeper.options
     storage = (keeper.storage or Written()).planned()
@@ -57,7 +57,7 @@ def endpoint(place: Place) -> Endpoint:
     )  # fmt: skip
 
 
-def _of_reader(place: Place, description: str) -> OpenValue:
+def _of_reader(place: TablePlace, description: str) -> OpenValue:
     return OpenValue(f"{description} of the reader", f"{place.catalog.name}_{description}".upper().replace(" ", "_"))
 
 
@@ -74,7 +74,7 @@ def properties(server: Endpoint) -> Mapping[str, Value | None]:
     return {**settings, **{f"header.{name}": value for name, value in server.headers.items()}}
 
 
-def serving(about: AccessSubject, place: Place, server: Endpoint) -> Iterator[ScriptStep | Warned]:
+def serving(about: AccessSubject, place: TablePlace, server: Endpoint) -> Iterator[ScriptStep | Warned]:
     """The step that starts `sluice serve`, where readers need it, and the notes about their login."""
     catalog = place.catalog
     if not server.served:
@@ -93,6 +93,6 @@ def serving(about: AccessSubject, place: Place, server: Endpoint) -> Iterator[Sc
     yield create(_OTHER_SHELL, why, f"SLUICE_SERVE_SECRET='{_SERVE_SECRET}' {serve_command}")
 
 
-def without_headers(reader: str, place: Place, server: Endpoint) -> Iterator[Warned]:
+def without_headers(reader: str, place: TablePlace, server: Endpoint) -> Iterator[Warned]:
     if server.headers:
         yield Warned(f"{reader} cannot send {', '.join(server.headers)}, which the catalog `{place.catalog.name}` may ask for")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from framework.operations.access import aws, aws_reach, private_files
-from framework.operations.access.about import AccessSubject, Place, name
+from framework.operations.access.about import AccessSubject, TablePlace, name
 from framework.operations.access.endpoint import POLARIS, Endpoint, endpoint
 from framework.operations.access.steps import SHELL, SNOWFLAKE, ScriptStep, check, create, shared
 from framework.sql.standard import literal
@@ -13,18 +13,18 @@ from framework.sql.standard import literal
 REFRESH = 60  # seconds
 
 
-def volume(place: Place) -> str | None:
+def volume(place: TablePlace) -> str | None:
     """The name of the external volume; none where the catalog gives keys to each reader."""
     gives_keys = place.catalog.type == "rest" and endpoint(place).gives_keys
     return None if gives_keys else name("sluice", place.keeper.name, place.identifier, "files")
 
 
-def integration(place: Place) -> str:
+def integration(place: TablePlace) -> str:
     """The name of the catalog integration. With Glue it is for one table, since its role may read no other."""
     return name("sluice", place.catalog.name, *([place.identifier] if place.catalog.type == "glue" else []), "catalog")
 
 
-def steps(about: AccessSubject, place: Place) -> Iterator[ScriptStep]:
+def steps(about: AccessSubject, place: TablePlace) -> Iterator[ScriptStep]:
     server, files, catalog = endpoint(place), volume(place), integration(place)
     if files:
         yield shared(SNOWFLAKE, "Where the files of this table are, and how Snowflake may read them.", _volume(about, server, files),
@@ -45,7 +45,7 @@ def steps(about: AccessSubject, place: Place) -> Iterator[ScriptStep]:
         yield create(SNOWFLAKE, "Whether it reaches the catalog: continue when it does.", verify)
 
 
-def checks(place: Place) -> Iterator[ScriptStep]:
+def checks(place: TablePlace) -> Iterator[ScriptStep]:
     files = volume(place)
     if files:
         yield check(SNOWFLAKE, "The volume, and who reads the files.", f"DESC EXTERNAL VOLUME {files};")
@@ -86,7 +86,7 @@ def _integration(name: str, source: str, namespace: str, lines: str) -> str:
     )
 
 
-def _glue(about: AccessSubject, place: Place, name: str) -> str:
+def _glue(about: AccessSubject, place: TablePlace, name: str) -> str:
     region = f"  GLUE_REGION = {literal(place.region)}\n" if place.region else ""
     lines = (
         f"  GLUE_AWS_ROLE_ARN = {literal(aws.role(about, aws.READERS))}\n"
@@ -95,7 +95,7 @@ def _glue(about: AccessSubject, place: Place, name: str) -> str:
     return _integration(name, "GLUE", place.namespace, lines)
 
 
-def _rest(place: Place, server: Endpoint, name: str) -> str:
+def _rest(place: TablePlace, server: Endpoint, name: str) -> str:
     source = "POLARIS" if (server.scope or "").startswith(POLARIS) else "ICEBERG_REST"
     config = [
         f"CATALOG_URI = {literal(server.uri)}",

@@ -16,7 +16,7 @@ from framework.core.iceberg.lake import TableStore
 from framework.core.publish import side_rows, side_tables
 from framework.core.rows.bad_rows import sealed
 from framework.core.spark.java_errors import java_classes
-from framework.operations.forget.keys import Key
+from framework.operations.forget.keys import PersonKey
 from framework.operations.forget.rows import without_deleted
 from framework.plan import MaskKey, Pipeline, SecretRef
 from framework.plan.lineage import lineage
@@ -25,7 +25,7 @@ from framework.sql import masks
 _SEALED = "sluice.UnknownKey"
 
 
-def count(context: Context, lake: TableStore, pipeline: Pipeline, key: Key) -> int:
+def count(context: Context, lake: TableStore, pipeline: Pipeline, key: PersonKey) -> int:
     return _count(lake, pipeline, _mentions(context, pipeline, key)) if lake.find(pipeline.table.bad_rows) is not None else 0
 
 
@@ -41,7 +41,7 @@ def _count(lake: TableStore, pipeline: Pipeline, condition: str) -> int:
         raise SluiceError("forget-key", message, hint) from None
 
 
-def delete(context: Context, lake: TableStore, pipeline: Pipeline, key: Key) -> int:
+def delete(context: Context, lake: TableStore, pipeline: Pipeline, key: PersonKey) -> int:
     """Returns the number of deleted bad rows."""
     if lake.find(pipeline.table.bad_rows) is None:
         return 0
@@ -61,12 +61,12 @@ def _table(lake: TableStore, pipeline: Pipeline) -> Any:
     return lake.load(pipeline.table.bad_rows)
 
 
-def _mentions(context: Context, pipeline: Pipeline, key: Key) -> str:
+def _mentions(context: Context, pipeline: Pipeline, key: PersonKey) -> str:
     """SQL that says whether a bad row has a value of each column of the key in its message or its reason."""
     return " AND ".join(f"({_mentions_one(context, pipeline, index, key)})" for index in range(len(key.columns)))
 
 
-def _mentions_one(context: Context, pipeline: Pipeline, index: int, key: Key) -> str:
+def _mentions_one(context: Context, pipeline: Pipeline, index: int, key: PersonKey) -> str:
     texts = []
     for variant, stored_value in enumerate(key.stored[index]):
         texts.append(MaskKey(str(variant), SecretRef(f"value {index} {variant} to forget")))

@@ -7,11 +7,11 @@ from datetime import datetime, timezone
 
 from framework.base.home import home
 from framework.features.export import rewriting
-from framework.operations.forget.keys import Key
+from framework.operations.forget.keys import PersonKey
 from framework.plan import Pipeline, Plan
 
 
-def places(plan: Plan, pipeline: Pipeline, key: Key) -> Iterator[str]:
+def places(plan: Plan, pipeline: Pipeline, key: PersonKey) -> Iterator[str]:
     """A line for each place where the person may still be."""
     for topic in pipeline.topics:
         yield f"the topic {topic.kafka_name}, until Kafka deletes the messages; what is read again does not land"

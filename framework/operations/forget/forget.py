@@ -27,7 +27,7 @@ from framework.core.rules.protocol import Standing, TableState, standing
 from framework.features.export import rewriting
 from framework.operations.forget import bad_rows, elsewhere, keys, rows, snapshots
 from framework.operations.forget.expiring import Deleted
-from framework.operations.forget.keys import Key
+from framework.operations.forget.keys import PersonKey
 from framework.plan import Pipeline
 
 KILL_POINTS = (
@@ -44,7 +44,7 @@ KILL_POINTS = (
 class Meaning:
     """The effects of forgetting a key."""
 
-    key: Key
+    key: PersonKey
     rows: int
     bad_rows: int
     snapshots: int  # older ones, which expire
@@ -74,7 +74,7 @@ def judged(context: Context, pipeline: Pipeline, values: Mapping[str, str]) -> M
     )
 
 
-def forget(context: Context, pipeline: Pipeline, key: Key) -> Iterator[str]:
+def forget(context: Context, pipeline: Pipeline, key: PersonKey) -> Iterator[str]:
     """Forgets the key. Yields a line after each step, and then the places where the person may still be."""
     lake = context.lake(pipeline)
     _opened(lake, pipeline)
@@ -155,7 +155,7 @@ def _refuse_running(lake: TableStore, pipeline: Pipeline) -> None:
         raise SluiceError("run-under-way", f"a batch is being written to {pipeline.table.identifier}", hint)
 
 
-def _exported(context: Context, pipeline: Pipeline, key: Key) -> Iterator[str]:
+def _exported(context: Context, pipeline: Pipeline, key: PersonKey) -> Iterator[str]:
     failures = []
     for export, record in rewriting.written(context.plan, pipeline):
         try:

@@ -21,7 +21,7 @@ _WHOLE = (TINYINT, SMALLINT, INT, BIGINT)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Key:
+class PersonKey:
     """Columns and their values. `stored` has for each column the texts that the table may have: masked by each key, or as they are."""
 
     columns: tuple[str, ...]
@@ -38,7 +38,7 @@ class Key:
         return ", ".join(f"`{name}`" for name in self.columns)
 
 
-def read_key(context: Context, pipeline: Pipeline, values: Mapping[str, str]) -> Key:
+def read_key(context: Context, pipeline: Pipeline, values: Mapping[str, str]) -> PersonKey:
     types = {column.name: column.type for column in pipeline.table.columns}
     for name in values:
         if name not in types:
@@ -61,7 +61,7 @@ def read_key(context: Context, pipeline: Pipeline, values: Mapping[str, str]) ->
     columns = tuple(sorted(values))
     texts = tuple(_text(name, values[name], types[name]) for name in columns)
     stored = tuple(_stored(context, pipeline, name, text) for name, text in zip(columns, texts, strict=True))
-    return Key(columns=columns, texts=texts, stored=stored)
+    return PersonKey(columns=columns, texts=texts, stored=stored)
 
 
 def _text(name: str, value: str, type_: Type) -> str:

@@ -21,7 +21,7 @@ from framework.core.maintain.due import Due
 from framework.core.rules import attempts, forgotten, protocol
 from framework.core.rules.forgotten import DELETING, FORGETS, PROPERTY, Forgotten
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown, commit_answers
-from framework.operations.forget.keys import Key
+from framework.operations.forget.keys import PersonKey
 from framework.plan import Pipeline
 from framework.sql.quote import identifier
 
@@ -29,13 +29,13 @@ _SUMMARY = f"spark.sql.iceberg.snapshot-property.{FORGETS}"
 _REWRITES = {"write.delete.mode": "copy-on-write"}  # a deleted row is in no file any more
 
 
-def condition(table: Any, key: Key) -> str:
+def condition(table: Any, key: PersonKey) -> str:
     """SQL that says whether a row has the key. It contains hashes, and no value of the key."""
     forgotten_keys = forgotten.read(table.properties()) or Forgotten()
     return forgotten_keys.is_one_of(key.columns, [forgotten_keys.hash(combination) for combination in key.combinations])
 
 
-def remember(lake: TableStore, name: str, key: Key) -> None:
+def remember(lake: TableStore, name: str, key: PersonKey) -> None:
     """Adds the key to those whose rows no batch adds again. This moves main, so that a running batch is staged again."""
 
     def once() -> None:
@@ -48,17 +48,17 @@ def remember(lake: TableStore, name: str, key: Key) -> None:
     again(name, once)
 
 
-def count(lake: TableStore, pipeline: Pipeline, key: Key) -> int:
+def count(lake: TableStore, pipeline: Pipeline, key: PersonKey) -> int:
     """The number of the table's rows with the key."""
     return int(_rows(lake, pipeline, "main").where(condition(_table(lake, pipeline), key)).count())
 
 
-def holds(lake: TableStore, pipeline: Pipeline, key: Key, branch: str) -> bool:
+def holds(lake: TableStore, pipeline: Pipeline, key: PersonKey, branch: str) -> bool:
     """Whether a branch of another program has rows with the key."""
     return not _rows(lake, pipeline, branch).where(condition(_table(lake, pipeline), key)).isEmpty()
 
 
-def delete(context: Context, lake: TableStore, pipeline: Pipeline, key: Key) -> int:
+def delete(context: Context, lake: TableStore, pipeline: Pipeline, key: PersonKey) -> int:
     """Deletes rows and state of the key, and returns the number of rows. Its first commit invalidates the end of an earlier `forget`."""
     name = pipeline.table.identifier
     key_condition = condition(_table(lake, pipeline), key)

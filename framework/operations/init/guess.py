@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from framework.core.kafka.newest_messages import Sample
+from framework.core.kafka.newest_messages import MessageSample
 from framework.documents.topic.written import Key
 from framework.messages.formats import DeclaredColumns, Guess, OneColumn, every
-from framework.operations.init.infer import Column
+from framework.operations.init.infer import GuessedColumn
 from framework.operations.init.lines import Line, comment_name, of_column, scalar
 from framework.plan import ChangeFormat, MessagePart
 
@@ -26,7 +26,7 @@ class Guessed:
     changes: ChangeFormat | None
     rows: tuple[Row, ...]
 
-    def count_others(self, sample: Sample) -> int:
+    def count_others(self, sample: MessageSample) -> int:
         """The number of messages with a value that do not have this format."""
         return sum(message.value is not None and self.guess.rows(message.value) is None for message in sample.messages)
 
@@ -69,7 +69,7 @@ def _fits(single: OneColumn, data: Iterable[bytes]) -> bool:
     return single.wrong is None or all(single.wrong(value) is None for value in data)
 
 
-def row_keys(guessed_format: Guessed, sample: Sample, columns: Sequence[Column]) -> tuple[str, ...]:
+def row_keys(guessed_format: Guessed, sample: MessageSample, columns: Sequence[GuessedColumn]) -> tuple[str, ...]:
     """The columns that the keys of changes name; none where the keys differ, or where a name is no column."""
     keys = [guessed_format.guess.key(message.key) for message in sample.messages if message.key is not None]
     fields = dict.fromkeys(name for key in keys if key is not None for name in key)
@@ -78,7 +78,7 @@ def row_keys(guessed_format: Guessed, sample: Sample, columns: Sequence[Column])
 
 
 def change_lines(
-    guessed_format: Guessed, columns: Sequence[Column], excluded_columns: Mapping[str, str], sample: Sample
+    guessed_format: Guessed, columns: Sequence[GuessedColumn], excluded_columns: Mapping[str, str], sample: MessageSample
 ) -> Iterator[Line]:
     assert guessed_format.changes is not None
     message_count = len(sample.messages)

@@ -29,7 +29,7 @@ _FIELD = re.compile(r"""[^\s.,;:`'"(){}\[\]=<>$#]{1,255}""")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column:
+class GuessedColumn:
     """A column of a topic, as a spec has it."""
 
     name: str
@@ -38,7 +38,7 @@ class Column:
     remarks: tuple[str, ...]  # on the values in the sample
 
 
-def columns(objects: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
+def columns(objects: Sequence[Mapping[str, Any]]) -> tuple[GuessedColumn, ...]:
     """A column for each field, in the order of their first values."""
     names = dict.fromkeys(name for json_object in objects for name in json_object)
     return tuple(
@@ -46,7 +46,7 @@ def columns(objects: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
     )
 
 
-def _column(name: str, values: Sequence[Any], message_count: int) -> Column:
+def _column(name: str, values: Sequence[Any], message_count: int) -> GuessedColumn:
     type_, remarks = _type(values)
     missing_count, null_count = message_count - len(values), sum(value is None for value in values)
     gap_remarks = (
@@ -56,7 +56,7 @@ def _column(name: str, values: Sequence[Any], message_count: int) -> Column:
     format_ = None
     if type_ == BIGINT and _is_time(name) and all(value in _EPOCH for value in values if value is not None):
         type_, format_ = TIMESTAMP, "epoch_millis"
-    return Column(name=name, type=type_, format=format_, remarks=(*gap_remarks, *remarks))
+    return GuessedColumn(name=name, type=type_, format=format_, remarks=(*gap_remarks, *remarks))
 
 
 def _is_time(name: str) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from framework.base.errors import visible
 from framework.base.types import Array, Struct, Type, identifier
-from framework.operations.init.infer import Column
+from framework.operations.init.infer import GuessedColumn
 
 _PLAIN_KEY = re.compile(r"(?!(?:null|Null|NULL)\Z)[A-Za-z_][A-Za-z0-9_-]*")
 _PLAIN = re.compile(r"(?!(?:null|Null|NULL)\Z)[A-Za-z_][A-Za-z0-9_ -]*")
@@ -31,7 +31,7 @@ def text(lines: Sequence[Line]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def of_column(column: Column) -> Line:
+def of_column(column: GuessedColumn) -> Line:
     options = {}
     if column.format:
         options = {"format": column.format, "doc": "milliseconds since 1970, by its name and size"}
@@ -42,7 +42,7 @@ def of_column(column: Column) -> Line:
     return Line(f"  {key(column.name)}: {value_text}", remarks, column.name)
 
 
-def in_braces(column: Column) -> str:
+def in_braces(column: GuessedColumn) -> str:
     """A column, written inside the braces of one line."""
     type_ = scalar(_type(column.type))
     return f"{key(column.name)}: {f'{{type: {type_}, format: {column.format}}}' if column.format else type_}"

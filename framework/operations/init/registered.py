@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from framework.base.errors import NoSubject, Problem, Where, visible
 from framework.base.patience import REGISTRY_NEEDED
 from framework.base.types import TIMESTAMP, folded
-from framework.core.kafka.newest_messages import Sample
+from framework.core.kafka.newest_messages import MessageSample
 from framework.documents.rows import name_problems
 from framework.documents.topic.registered import RegistrySchemas, ResolvedSchema, SubjectRequest, plan_subject
 from framework.messages.encoding.confluent_frame import id_of
@@ -53,7 +53,7 @@ def looks_so(messages: Iterable[bytes | None]) -> bool:
     return bool(payloads) and sum(id_of(payload) is not None for payload in payloads) >= _MOSTLY * len(payloads)
 
 
-def find(kafka_name: str, sample: Sample, cluster: Cluster, secrets: SecretStore) -> Subjects:
+def find(kafka_name: str, sample: MessageSample, cluster: Cluster, secrets: SecretStore) -> Subjects:
     """Reads the schemas that the messages name; for a topic without values, the subject of its name."""
     values = [message.value for message in sample.messages if message.value is not None]
     if cluster.registry is None or (values and not looks_so(values)):

@@ -16,14 +16,14 @@ from pathlib import Path
 
 from framework.base.errors import SluiceError
 from framework.base.types import TIMESTAMP, folded
-from framework.core.kafka.newest_messages import Sample
+from framework.core.kafka.newest_messages import MessageSample
 from framework.documents.make import draft
 from framework.language import scalars
 from framework.messages.encoding.json_text import one_object, utf8
 from framework.messages.formats import RegisteredSchema, every
 from framework.operations.init import guess, infer, project, registered
 from framework.operations.init.guess import Guessed
-from framework.operations.init.infer import Column
+from framework.operations.init.infer import GuessedColumn
 from framework.operations.init.lines import Line, comment_name, in_braces, key, of_column, scalar, text
 from framework.operations.init.registered import Schemaed, Subjects
 
@@ -52,7 +52,7 @@ def name_of(kafka_name: str) -> str:
     return (close_name if close_name[0].isalpha() else f"topic_{close_name}")[:63].rstrip("_")
 
 
-def write(kafka_name: str, sample: Sample, catalog: str | None = None, registry_schemas: Subjects = _UNKNOWN) -> Spec:
+def write(kafka_name: str, sample: MessageSample, catalog: str | None = None, registry_schemas: Subjects = _UNKNOWN) -> Spec:
     """The spec of a topic. Columns that the language refuses are left out, with the reason. Columns from the registry are not repeated."""
     if registry_schemas.value:
         row_keys = registry_schemas.row_keys if registry_schemas.value.changes else None
@@ -105,7 +105,7 @@ def _refused(lines: Sequence[Line]) -> dict[str, str]:
     return reasons
 
 
-def _head(kafka_name: str, sample: Sample) -> Iterator[Line]:
+def _head(kafka_name: str, sample: MessageSample) -> Iterator[Line]:
     count = len(sample.messages)
     times = [message.timestamp for message in sample.messages if message.timestamp is not None]
     time_range = f", from {_time(min(times))} to {_time(max(times))}" if times else ""
@@ -119,7 +119,7 @@ def _head(kafka_name: str, sample: Sample) -> Iterator[Line]:
 
 
 def _inferred_lines(
-    guessed_format: Guessed, columns: Sequence[Column], excluded_columns: dict[str, str], sample: Sample
+    guessed_format: Guessed, columns: Sequence[GuessedColumn], excluded_columns: dict[str, str], sample: MessageSample
 ) -> Iterator[Line]:
     if guessed_format.changes:
         yield from guess.change_lines(guessed_format, columns, excluded_columns, sample)
@@ -146,7 +146,7 @@ def _inferred_lines(
     yield from _headers(sample)
 
 
-def _registered_lines(value: Schemaed, registry_schemas: Subjects, sample: Sample) -> Iterator[Line]:
+def _registered_lines(value: Schemaed, registry_schemas: Subjects, sample: MessageSample) -> Iterator[Line]:
     empty = _without_value(sample)
     changes = value.changes
     if registry_schemas.key:
@@ -163,7 +163,7 @@ def _registered_lines(value: Schemaed, registry_schemas: Subjects, sample: Sampl
     yield from _headers(sample)
 
 
-def _other_lines(sample: Sample, values: Sequence[bytes], registry_schemas: Subjects) -> Iterator[Line]:
+def _other_lines(sample: MessageSample, values: Sequence[bytes], registry_schemas: Subjects) -> Iterator[Line]:
     message_count = len(sample.messages)
     texts = sum(utf8(value) is not None for value in values)
     partial_counts = {
@@ -206,7 +206,7 @@ def _of_a_registry(values: Sequence[bytes]) -> bool:
     return all(len(value) > 5 and value[0] == 0 for value in values)
 
 
-def _key(sample: Sample, columns: set[str]) -> Iterator[Line]:
+def _key(sample: MessageSample, columns: set[str]) -> Iterator[Line]:
     """The line for the message's key: a column if the key is text that looks like an id, unless a field always has the same value."""
     keys = [message.key for message in sample.messages if message.key is not None]
     if not keys:
@@ -250,7 +250,7 @@ def _fields_of_keys(keys: Sequence[bytes], columns: set[str]) -> str:
     return ""
 
 
-def _same_field(sample: Sample) -> str | None:
+def _same_field(sample: MessageSample) -> str | None:
     """The field that is the key in all messages."""
     names: set[str] | None = None
     for message in sample.messages:
@@ -261,7 +261,7 @@ def _same_field(sample: Sample) -> str | None:
     return min(names) if names else None
 
 
-def _headers(sample: Sample) -> Iterator[Line]:
+def _headers(sample: MessageSample) -> Iterator[Line]:
     counts = Counter(name for message in sample.messages for name in {name for name, _ in message.headers})
     header_columns = ", ".join(f"{key(name)}: string" for name in sorted(counts) if _can_be_a_column(name))
     names = ", ".join(f"{comment_name(name)} in {count:,}" for name, count in counts.most_common())
@@ -287,7 +287,7 @@ def _like_an_id(text_: str) -> bool:
     return 0 < len(text_) <= _LONGEST_ID and text_.isprintable() and " " not in text_ and text_[0] not in "{[\"'"
 
 
-def _without_value(sample: Sample) -> int:
+def _without_value(sample: MessageSample) -> int:
     return sum(message.value is None for message in sample.messages)
 
 

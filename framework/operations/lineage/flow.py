@@ -13,7 +13,7 @@ Place = tuple[str, str]  # the key of a part, and a column there
 
 
 @dataclass(frozen=True)
-class Part:
+class LineagePart:
     """A topic, a table, an export, or a follower of a table. `key` is its kind and its name."""
 
     key: str
@@ -27,11 +27,11 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Flow:
+class LineageFlow:
     """The flow of a plan. `columns` pairs each column with one that is computed from it; `parts_of` pairs each part with one that is
     made of it, also where no column is known."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[LineagePart, ...]
     columns: tuple[tuple[Place, Place], ...]
     parts_of: tuple[tuple[str, str], ...]
 
@@ -39,10 +39,10 @@ class Flow:
         return [origin for origin, target in self.columns if target == place]
 
 
-def build_flow(plan: Plan) -> Flow:
-    parts: dict[str, Part] = {}
+def build_flow(plan: Plan) -> LineageFlow:
+    parts: dict[str, LineagePart] = {}
     for topic in plan.topics:
-        parts[_topic(topic.name)] = Part(
+        parts[_topic(topic.name)] = LineagePart(
             _topic(topic.name), topic.name, doc=topic.doc, where=str(topic.where), columns=topic.columns
         )
     for pipeline in plan.pipelines:
@@ -50,7 +50,7 @@ def build_flow(plan: Plan) -> Flow:
         steps = tuple(f"{step.name}: {'; '.join(step.says)}" for step in pipeline.steps)
         if isinstance(pipeline.source, SelectSource):
             steps = ("\n".join(pipeline.source.says), *steps)
-        parts[_table(table.identifier)] = Part(
+        parts[_table(table.identifier)] = LineagePart(
             _table(table.identifier), table.identifier, doc=pipeline.doc, where=str(pipeline.where), pipeline=pipeline.name,
             steps=steps, columns=table.readable,
         )  # fmt: skip
@@ -63,7 +63,7 @@ def build_flow(plan: Plan) -> Flow:
         part_pairs |= dict.fromkeys((source, _table(pipeline.table.identifier)) for source in _sources(pipeline))
         for follower in pipeline.also:
             key, table_part = f"{follower.type} {follower.name}", parts[_table(pipeline.table.identifier)]
-            parts.setdefault(key, Part(key, follower.name, where=str(follower.where), columns=table_part.columns))
+            parts.setdefault(key, LineagePart(key, follower.name, where=str(follower.where), columns=table_part.columns))
             part_pairs[table_part.key, key] = None
             sent_names = {column.name for column in parts[key].columns}
             columns += [
@@ -72,9 +72,9 @@ def build_flow(plan: Plan) -> Flow:
     for document in plan.documents_of("export"):
         export: Export = document.value
         key = f"export {export.name}"
-        parts[key] = Part(key, export.name, doc=export.doc, where=str(export.where), steps=(export.query,))
+        parts[key] = LineagePart(key, export.name, doc=export.doc, where=str(export.where), steps=(export.query,))
         part_pairs[_table(export.pipeline.table.identifier), key] = None
-    return Flow(tuple(parts.values()), tuple(columns), tuple(part_pairs))
+    return LineageFlow(tuple(parts.values()), tuple(columns), tuple(part_pairs))
 
 
 def _topic(name: str) -> str:
@@ -99,7 +99,7 @@ def _columns(pipeline: Pipeline) -> Iterator[tuple[Place, Place]]:
             yield (key, origin), (_table(pipeline.table.identifier), name)
 
 
-def _with_column(part: Part, name: str, pipeline: Pipeline) -> Part:
+def _with_column(part: LineagePart, name: str, pipeline: Pipeline) -> LineagePart:
     """The part with a column, such as one of Kafka's, that its own list does not have."""
     if any(column.name == name for column in part.columns):
         return part

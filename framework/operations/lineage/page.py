@@ -6,12 +6,12 @@ import json
 from importlib import resources
 from typing import Any
 
-from framework.operations.lineage.flow import Flow, Part
+from framework.operations.lineage.flow import LineageFlow, LineagePart
 
 _DATA = "__DATA__"
 
 
-def html(flow: Flow, environment: str) -> str:
+def html(flow: LineageFlow, environment: str) -> str:
     template = resources.files("framework.operations.lineage").joinpath("page.html").read_text(encoding="utf-8")
     data = {
         "environment": environment,
@@ -23,7 +23,7 @@ def html(flow: Flow, environment: str) -> str:
     return template.replace(_DATA, json.dumps(data, ensure_ascii=False).replace("<", "\\u003c"))
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part(part: LineagePart) -> dict[str, Any]:
     kind = part.key.partition(" ")[0]
     columns = [{"name": column.name, "type": str(column.type), "doc": column.doc} for column in part.columns]
     return {

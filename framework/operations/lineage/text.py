@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from framework.operations.lineage.flow import Flow
+from framework.operations.lineage.flow import LineageFlow
 from framework.plan import Pipeline
 
 
-def lines(flow: Flow, pipeline: Pipeline) -> Iterator[str]:
+def lines(flow: LineageFlow, pipeline: Pipeline) -> Iterator[str]:
     """A line for each column of the pipeline's table, and its sources by the names of topics and tables."""
     yield f"{pipeline.table.identifier}  (pipeline {pipeline.name}, {pipeline.where})"
     width = max(len(column.name) for column in pipeline.table.readable)
@@ -18,7 +18,7 @@ def lines(flow: Flow, pipeline: Pipeline) -> Iterator[str]:
         yield f"  {column:<{width}}  {origins or 'no column'}"
 
 
-def document(flow: Flow, pipeline: Pipeline) -> dict[str, Any]:
+def document(flow: LineageFlow, pipeline: Pipeline) -> dict[str, Any]:
     """The sources of each column, for programs."""
     columns = {
         column: [
@@ -29,7 +29,7 @@ def document(flow: Flow, pipeline: Pipeline) -> dict[str, Any]:
     return {"name": pipeline.name, "table": pipeline.table.identifier, "columns": columns}
 
 
-def _origins(flow: Flow, pipeline: Pipeline) -> Iterator[tuple[str, dict[str, list[str]]]]:
+def _origins(flow: LineageFlow, pipeline: Pipeline) -> Iterator[tuple[str, dict[str, list[str]]]]:
     for column in pipeline.table.readable:
         by_part: dict[str, list[str]] = {}
         for part, name in flow.origins((f"table {pipeline.table.identifier}", column.name)):

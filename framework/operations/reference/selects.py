@@ -8,7 +8,7 @@ from framework.base import type_text
 from framework.operations.reference.options import table
 from framework.sql.faults import ExpressionError
 from framework.sql.query.functions import AGGREGATES, RANKED, Function
-from framework.sql.query.whole import Given, whole
+from framework.sql.query.whole import GivenColumn, whole
 
 INTRODUCTION = """\
 # Whole selects
@@ -90,7 +90,8 @@ def _takes(function: Function) -> str:
 
 def _refusal(text: str) -> tuple[str, str, str]:
     table_columns = {
-        name: [Given(column, type_text.parse(type_)) for column, type_ in columns.items()] for name, columns in TABLES.items()
+        name: [GivenColumn(column, type_text.parse(type_)) for column, type_ in columns.items()]
+        for name, columns in TABLES.items()
     }
     try:
         whole(text, table_columns)

@@ -20,7 +20,7 @@ from framework.base.errors import SluiceError, UnreachableError
 from framework.base.patience import KAFKA_TAKES
 from framework.base.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP_NTZ, Decimal, Type, is_integral
 from framework.core.kafka.cluster import client_settings
-from framework.documents.topic.generated import Part, constant, parts
+from framework.documents.topic.generated import PatternPart, constant, parts
 from framework.messages.encoding.schema_writer import Writer
 from framework.messages.formats import DeclaredColumns, OneColumn, RegisteredSchema, find
 from framework.plan import Generated, GeneratedFields, MessagePart, SecretStore, Topic
@@ -277,7 +277,7 @@ def _maker(type_: Type, way: Generated) -> _Make:
     return lambda _, moment: _time(type_, moment)
 
 
-def _some(random: Random, part: Part) -> str:
+def _some(random: Random, part: PatternPart) -> str:
     return "".join(random.choices(part.characters, k=random.randint(part.least, part.most)))
 
 

@@ -18,7 +18,7 @@ from framework.core.publish.batch import next_batch
 from framework.core.spark import defects, scratch_session, session
 from framework.operations.trials.given_messages import GivenMessages
 from framework.plan import Catalog, Message, Pipeline, Plan, SelectSource, SpecTest, SpecTestRow, Step, Table, TableChanges, Topic
-from framework.plan.compare import Beyond
+from framework.plan.compare import TimeBeyondRange
 from framework.sql.quote import identifier
 from framework.systems.catalogs import in_folder
 
@@ -169,4 +169,4 @@ def _value(scalar: Any) -> Any:
     try:
         return scalar.as_py()
     except (ValueError, OverflowError):  # before year 1 or after year 9999
-        return Beyond(f"a time beyond the years 1 to 9999 in {scalar.type}")
+        return TimeBeyondRange(f"a time beyond the years 1 to 9999 in {scalar.type}")

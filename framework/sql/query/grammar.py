@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from framework.sql.faults import ExpressionError, refused
-from framework.sql.query.nodes import Both, Item, Join, Query, Select, Source
+from framework.sql.query.nodes import Both, Join, Query, Select, SelectItem, Source
 from framework.sql.query.over_rows import NO_NAMES, OverRows
 from framework.sql.reserved import WORDS, words
 from framework.sql.tokens import Token, tokens
@@ -144,7 +144,7 @@ class _Parser(OverRows):
         if token.word == "top" and self.after.kind == "number":
             raise refused(token.offset, "sql-clause", "Spark has no TOP", _CUT[1])
 
-    def item(self) -> Item:
+    def item(self) -> SelectItem:
         start, token = self.position, self.next
         if (token.word in _STOPS and self.after.word not in ("(", ".")) or token.word in (",", ")") or token.kind == "end":
             hint = f"{_SHAPE}; a column of that name needs backquotes: `{token.text}`" if token.kind == "name" else _SHAPE
@@ -158,15 +158,15 @@ class _Parser(OverRows):
             table = self.take().value
             self.take()
         if self.skip("*"):
-            return Item(None, None, "*", offset=token.offset, of=table, left_out=self.left_out())
+            return SelectItem(None, None, "*", offset=token.offset, of=table, left_out=self.left_out())
         value = self.expression()
         text = self.text(start)
         self.refuse(_BEHIND_A_VALUE.get((self.next.word, self.after.word)))
         has_as = self.skip("as")
         name_token = self.next
         if name_token.kind == "quoted" or (name_token.kind == "name" and (has_as or name_token.word not in _NO_NAME)):
-            return Item(value, self.take().value, text, offset=name_token.offset)
-        return Item(value, None, text, offset=token.offset)
+            return SelectItem(value, self.take().value, text, offset=name_token.offset)
+        return SelectItem(value, None, text, offset=token.offset)
 
     def left_out(self) -> tuple[str, ...]:
         if not self.skip("except", "("):

@@ -7,26 +7,28 @@ from dataclasses import dataclass, field, replace
 
 from framework.base.types import TIMESTAMP, TIMESTAMP_NTZ, Field as Part, Struct, holds_map
 from framework.sql import grammar, intervals
-from framework.sql.faults import ExpressionError, Fault, refused
+from framework.sql.faults import ExpressionError, ExpressionFault, refused
 from framework.sql.query import many_rows
 from framework.sql.query.functions import WINDOWS
 from framework.sql.query.nodes import Aggregate, Order, Over, bound, mapped, shape
-from framework.sql.query.relations import Field, apart_by
-from framework.sql.query.rows import Rows
+from framework.sql.query.relations import RelationField, apart_by
+from framework.sql.query.rows import SelectRows
 from framework.sql.quote import identifier, literal
 from framework.sql.tree import Call, Column, Literal, Node, walk
 
 
 def grouped(
-    rows: Rows, groups: Sequence[Node], values: Sequence[Node], having: Node | None
+    rows: SelectRows, groups: Sequence[Node], values: Sequence[Node], having: Node | None
 ) -> tuple[Sequence[Node], Node | None]:
     """Makes groups of the rows, and returns the expressions over these groups."""
     keys: dict[object, str] = {}
-    plain_columns: dict[str, tuple[str, Field]] = {}
-    windows: dict[str, tuple[str, Field]] = {}
+    plain_columns: dict[str, tuple[str, RelationField]] = {}
+    windows: dict[str, tuple[str, RelationField]] = {}
     if len(by_time := [group for group in groups if _is_window(group)]) > 1:
         rows.faults.append(
-            Fault(by_time[1].offset, "sql-window", "rows are grouped by one window of time", "group again in a select around it")
+            ExpressionFault(
+                by_time[1].offset, "sql-window", "rows are grouped by one window of time", "group again in a select around it"
+            )
         )
     for group in groups:
         name = keys.setdefault(shape(group), f"_sluice_g{len(keys)}")
@@ -35,11 +37,11 @@ def grouped(
             (windows if _is_window(group) else plain_columns)[name] = key
     rewriter = _Over(rows, keys)
     values, having = [rewriter.groups(value) for value in values], having and rewriter.groups(having)
-    totals: dict[str, tuple[str, Field]] = {}
+    totals: dict[str, tuple[str, RelationField]] = {}
     for name, node in rewriter.aggregates.items():
         total = rows.tried(many_rows.aggregate, node, rows.checked)
         if total:
-            totals[name] = (total[0], Field(name, total[1], rows.origins(rows.read(node))))
+            totals[name] = (total[0], RelationField(name, total[1], rows.origins(rows.read(node))))
     rows.apart = apart_by(rows.apart, groups, rows.columns)
     if plain_columns:
         rows.add(plain_columns)
@@ -56,7 +58,7 @@ def _is_window(node: Node) -> bool:
     return isinstance(node, Call) and node.name in WINDOWS
 
 
-def _key(rows: Rows, node: Node, name: str) -> tuple[str, Field]:
+def _key(rows: SelectRows, node: Node, name: str) -> tuple[str, RelationField]:
     """Returns SQL of a value by which rows are grouped, and its field."""
     if isinstance(node, Call) and node.name in WINDOWS:
         return _window(rows, node, name)
@@ -66,7 +68,7 @@ def _key(rows: Rows, node: Node, name: str) -> tuple[str, Field]:
     return str(checked.sql), rows.field(name, checked, node)
 
 
-def _window(rows: Rows, node: Call, name: str) -> tuple[str, Field]:
+def _window(rows: SelectRows, node: Call, name: str) -> tuple[str, RelationField]:
     maximum = 2 if node.name == "session_window" else 3
     example = f"{node.name}(at, interval 30 minutes)"
     if not 2 <= len(node.arguments) <= maximum:
@@ -87,7 +89,7 @@ def _window(rows: Rows, node: Call, name: str) -> tuple[str, Field]:
         raise refused(node.arguments[2].offset, "sql-type", message, f"write {node.name}(at, '1 hour', '30 minutes')")
     struct = Struct((Part("start", time.type), Part("end", time.type)))
     arguments = ", ".join((str(time.sql), *(f"'{length} microseconds'" for length in lengths)))
-    return f"{node.name}({arguments})", Field(name, struct, rows.origins(time.sql.reads))
+    return f"{node.name}({arguments})", RelationField(name, struct, rows.origins(time.sql.reads))
 
 
 def _seconds(node: Node) -> float:
@@ -110,7 +112,7 @@ def _names_one_of(node: Node, names: frozenset[str]) -> bool:
 class _Over:
     """Turns expressions over rows into expressions over groups."""
 
-    rows: Rows
+    rows: SelectRows
     keys: dict[object, str]
     aggregates: dict[str, Aggregate] = field(default_factory=dict)
     _names: dict[object, str] = field(default_factory=dict)
@@ -132,6 +134,6 @@ class _Over:
         if isinstance(node, Column) and node.name.lower() not in names and node.name in self.rows.columns:
             message = f"`{node.name}` is neither in GROUP BY nor in an aggregate"
             hint = f"group by it, or say which of its values: max({node.name}), min_by({node.name}, at)"
-            self.rows.faults.append(Fault(node.offset, "sql-not-grouped", message, hint))
+            self.rows.faults.append(ExpressionFault(node.offset, "sql-not-grouped", message, hint))
         inner = bound(node, names)
         return mapped(node, lambda part: self.groups(part, inner))

@@ -11,7 +11,7 @@ from framework.sql.expressions import Checked
 from framework.sql.faults import refused
 from framework.sql.operand_remedies import suggest_for_condition
 from framework.sql.query.functions import AGGREGATES, RANKED, Function
-from framework.sql.query.nodes import Aggregate, Edge, Frame, Over, Ranked
+from framework.sql.query.nodes import Aggregate, Edge, Over, Ranked, WindowFrame
 from framework.sql.suggested import written
 from framework.sql.tree import Literal, Node, Operation
 
@@ -144,7 +144,7 @@ def _is_literal(node: Node) -> bool:
     )
 
 
-def _frame(frame: Frame, window: Over, typed: Typed) -> str:
+def _frame(frame: WindowFrame, window: Over, typed: Typed) -> str:
     """Returns SQL of a frame: rows by their number, or by the distance of the one value that orders them."""
     if not window.order:
         raise refused(

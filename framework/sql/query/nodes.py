@@ -26,7 +26,7 @@ class Edge(Node):
 
 
 @dataclass(frozen=True)
-class Frame(Node):
+class WindowFrame(Node):
     unit: str  # rows or range
     start: Edge
     end: Edge
@@ -58,11 +58,11 @@ class Over(Node):
     of: Aggregate | Ranked
     partition: tuple[Node, ...]
     order: tuple[Order, ...]
-    frame: Frame | None
+    frame: WindowFrame | None
 
 
 @dataclass(frozen=True)
-class Item:
+class SelectItem:
     """A column of a select. A star has no value; `of` is the table in front of it, `left_out` are names behind EXCEPT."""
 
     value: Node | None
@@ -97,7 +97,7 @@ class Join:
 @dataclass(frozen=True, kw_only=True)
 class Select:
     offset: int
-    items: tuple[Item, ...]
+    items: tuple[SelectItem, ...]
     source: Source | Join
     where: Node | None
     groups: tuple[Node, ...]

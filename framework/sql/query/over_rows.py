@@ -5,7 +5,7 @@ from __future__ import annotations
 from framework.sql.faults import refused
 from framework.sql.grammar import Parser
 from framework.sql.query.functions import AGGREGATES, INSTEAD, RANKED, WINDOWS
-from framework.sql.query.nodes import Aggregate, Edge, Frame, Order, Over, Ranked
+from framework.sql.query.nodes import Aggregate, Edge, Order, Over, Ranked, WindowFrame
 from framework.sql.reserved import LEFT_OUT
 from framework.sql.tokens import Token
 from framework.sql.tree import Call, Node
@@ -89,13 +89,13 @@ class OverRows(Parser):
             words_ += ["nulls", self.take().word]
         return Order(value.offset, value, " ".join(words_))
 
-    def frame(self, depth: int) -> Frame:
+    def frame(self, depth: int) -> WindowFrame:
         token = self.take()
         if self.skip("between"):
             start = self.edge(depth)
             self.expect("and")
-            return Frame(token.offset, token.word, start, self.edge(depth))
-        return Frame(token.offset, token.word, self.edge(depth), Edge(token.offset, None, "current row"))
+            return WindowFrame(token.offset, token.word, start, self.edge(depth))
+        return WindowFrame(token.offset, token.word, self.edge(depth), Edge(token.offset, None, "current row"))
 
     def edge(self, depth: int) -> Edge:
         offset = self.next.offset

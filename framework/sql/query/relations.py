@@ -8,8 +8,8 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from framework.base.spelling import did_you_mean, listed, the_names
 from framework.base.types import Type
 from framework.sql.expressions import units, unknown
-from framework.sql.faults import Fault, refused
-from framework.sql.query.nodes import Item, Over, bound, mapped
+from framework.sql.faults import ExpressionFault, refused
+from framework.sql.query.nodes import Over, SelectItem, bound, mapped
 from framework.sql.quote import identifier
 from framework.sql.tree import Column, Member, Node, children
 
@@ -18,7 +18,7 @@ LARGEST = 500_000
 
 
 @dataclass(frozen=True)
-class Field:
+class RelationField:
     """A column. `origins` are the tables' columns from which it is computed; `same` is the table's column that it copies, if it does."""
 
     name: str
@@ -35,7 +35,7 @@ class Relation:
     the same values alone. It is None where there are several tables."""
 
     sql: str
-    fields: tuple[Field, ...]
+    fields: tuple[RelationField, ...]
     apart: frozenset[str] | None
 
     def __post_init__(self) -> None:
@@ -43,16 +43,16 @@ class Relation:
             hint = "make a table of a part of it, by a pipeline of its own, and read that"
             raise refused(0, "sql-too-long", "the select is too large where all its parts are written out", hint)
 
-    def field(self, name: str) -> Field | None:
+    def field(self, name: str) -> RelationField | None:
         return next((field for field in self.fields if field.name.lower() == name.lower()), None)
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedField:
     """A column in a FROM clause: its table's name there, and its own name in SQL over the clause."""
 
     table: str
-    field: Field
+    field: RelationField
     flat: str
 
 
@@ -63,7 +63,7 @@ class Scope:
     names that the select gives itself."""
 
     sql: str
-    names: tuple[Named, ...]
+    names: tuple[NamedField, ...]
     _: KW_ONLY
     apart: frozenset[str] | None
     tables: tuple[str, ...]
@@ -73,19 +73,19 @@ class Scope:
     own_names: frozenset[str] = frozenset()
 
     @property
-    def columns(self) -> dict[str, Field]:
+    def columns(self) -> dict[str, RelationField]:
         return {column.flat: column.field for column in self.names}
 
-    def columns_of(self, table: str) -> list[Named]:
+    def columns_of(self, table: str) -> list[NamedField]:
         return [column for column in self.names if column.table.lower() == table.lower()]
 
     def has(self, table: str) -> bool:
         return any(name.lower() == table.lower() for name in self.tables)
 
-    def named(self, name: str) -> list[Named]:
+    def named(self, name: str) -> list[NamedField]:
         return [column for column in self.names if column.field.name.lower() == name.lower() and column.flat not in self.second]
 
-    def starred(self, item: Item, faults: list[Fault]) -> list[Named]:
+    def starred(self, item: SelectItem, faults: list[ExpressionFault]) -> list[NamedField]:
         """Returns the columns of `*` or `o.*`."""
         table = self.whole.get(item.of.lower(), item.of) if item.of else None
         if table is not None and not self.has(table):
@@ -99,20 +99,22 @@ class Scope:
         for name in item.left_out:
             if name.lower() not in present_names:
                 hint = did_you_mean(name, [column.field.name for column in names], "leave it away")
-                faults.append(Fault(item.offset, "unknown-column", f"`*` has no column `{name}`", hint))
+                faults.append(ExpressionFault(item.offset, "unknown-column", f"`*` has no column `{name}`", hint))
         remaining = [column for column in names if column.field.name.lower() not in excluded_names]
         if not remaining and not faults:
-            faults.append(Fault(item.offset, "sql-star", "no column is left for `*`", "name the columns that there are"))
+            faults.append(
+                ExpressionFault(item.offset, "sql-star", "no column is left for `*`", "name the columns that there are")
+            )
         return remaining
 
-    def no_table(self, name: str, offset: int) -> Fault:
+    def no_table(self, name: str, offset: int) -> ExpressionFault:
         hint = did_you_mean(name, self.tables, the_names("table", self.tables))
-        return Fault(offset, "unknown-table", f"there is no table `{name}` in this FROM", hint)
+        return ExpressionFault(offset, "unknown-table", f"there is no table `{name}` in this FROM", hint)
 
 
 def one(relation: Relation, name: str, whole_name: str) -> Scope:
     """Returns a FROM clause of one table."""
-    names = tuple(Named(name, field, field.name) for field in relation.fields)
+    names = tuple(NamedField(name, field, field.name) for field in relation.fields)
     by_whole_name = (
         {whole_name.lower(): name} if whole_name.rpartition(".")[2] == name else {}
     )  # else the select gives the table another name
@@ -121,12 +123,12 @@ def one(relation: Relation, name: str, whole_name: str) -> Scope:
 
 def side(scope: Scope) -> Scope:
     """Returns a FROM clause of one table as a side of a join, where each column has its table's name in front."""
-    names = tuple(Named(column.table, column.field, f"{column.table}.{column.field.name}") for column in scope.names)
+    names = tuple(NamedField(column.table, column.field, f"{column.table}.{column.field.name}") for column in scope.names)
     columns = ", ".join(f"{identifier(old.flat)} AS {identifier(new.flat)}" for old, new in zip(scope.names, names, strict=True))
     return replace(scope, sql=f"SELECT {columns} FROM ({scope.sql})", names=names, apart=None, second=frozenset())
 
 
-def resolved(node: Node, scope: Scope, faults: list[Fault], names: frozenset[str] = frozenset()) -> Node:
+def resolved(node: Node, scope: Scope, faults: list[ExpressionFault], names: frozenset[str] = frozenset()) -> Node:
     """Returns the expression, with each column by its name in SQL over the FROM clause. Other nodes stay unchanged."""
     node = by_table(node, scope)
     if isinstance(node, Member) and isinstance(node.of, Column) and node.of.name.lower() not in names and scope.has(node.of.name):
@@ -136,10 +138,12 @@ def resolved(node: Node, scope: Scope, faults: list[Fault], names: frozenset[str
         columns = [column.field.name for column in scope.columns_of(node.of.name)]
         if not columns:
             message = f"the join keeps no columns of `{node.of.name}`"
-            faults.append(Fault(node.offset, "unknown-column", message, "write JOIN or LEFT JOIN, or put the condition into ON"))
+            faults.append(
+                ExpressionFault(node.offset, "unknown-column", message, "write JOIN or LEFT JOIN, or put the condition into ON")
+            )
             return node
         hint = did_you_mean(node.name, columns, f"columns there: {listed(columns)}")
-        faults.append(Fault(node.offset, "unknown-column", f"`{node.of.name}` has no column `{node.name}`", hint))
+        faults.append(ExpressionFault(node.offset, "unknown-column", f"`{node.of.name}` has no column `{node.name}`", hint))
         return Column(node.offset, scope.columns_of(node.of.name)[0].flat)
     if isinstance(node, Column) and node.name.lower() not in names:
         candidates = scope.named(node.name)
@@ -147,14 +151,16 @@ def resolved(node: Node, scope: Scope, faults: list[Fault], names: frozenset[str
             return resolved(scope.windows[node.name.lower()], replace(scope, windows={}), faults)
         if not candidates and node.name.lower() in scope.own_names:
             hint = "repeat its expression, or put the select that makes it in parentheses into FROM"
-            faults.append(Fault(node.offset, "unknown-column", f"`{node.name}` is made by this select", hint))
+            faults.append(ExpressionFault(node.offset, "unknown-column", f"`{node.name}` is made by this select", hint))
         elif not candidates:
             faults += unknown(node, {column.flat.lower(): column.flat for column in scope.names if not column.field.hidden})
         if len(candidates) > 1:
             tables = " and ".join(f"`{column.table}`" for column in candidates)
             message = f"`{node.name}` is a column of {tables}"
             faults.append(
-                Fault(node.offset, "sql-ambiguous", message, f"write `{candidates[0].table}.{candidates[0].field.name}`")
+                ExpressionFault(
+                    node.offset, "sql-ambiguous", message, f"write `{candidates[0].table}.{candidates[0].field.name}`"
+                )
             )
         return Column(node.offset, candidates[0].flat) if candidates else node
     inner, words = bound(node, names), {id(unit) for unit in units(node)}
@@ -170,7 +176,7 @@ def by_table(node: Node, scope: Scope) -> Node:
     return node
 
 
-def apart_by(apart: frozenset[str] | None, nodes: Iterable[Node], columns: Mapping[str, Field]) -> frozenset[str] | None:
+def apart_by(apart: frozenset[str] | None, nodes: Iterable[Node], columns: Mapping[str, RelationField]) -> frozenset[str] | None:
     """Returns those columns of `apart` that remain where rows are grouped by `nodes`."""
     if apart is None:
         return None

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 from framework.base.types import BOOLEAN, VOID
 from framework.sql.expressions import Checked, typed
-from framework.sql.faults import ExpressionError, Fault, refused
+from framework.sql.faults import ExpressionError, ExpressionFault, refused
 from framework.sql.operand_remedies import suggest_for_condition
 from framework.sql.query.functions import WINDOWS
 from framework.sql.query.nodes import Aggregate, Over
-from framework.sql.query.relations import Field
+from framework.sql.query.relations import RelationField
 from framework.sql.quote import identifier
 from framework.sql.suggested import written
 from framework.sql.tree import Call, Column, Node, walk
@@ -21,11 +21,11 @@ Result = TypeVar("Result")
 
 
 @dataclass
-class Rows:
+class SelectRows:
     sql: str
-    columns: dict[str, Field]  # by their names in SQL
+    columns: dict[str, RelationField]  # by their names in SQL
     apart: frozenset[str] | None  # like `apart` of a Relation
-    faults: list[Fault]
+    faults: list[ExpressionFault]
 
     def tried(self, make: Callable[..., Result], *arguments: Any) -> Result | None:
         """Returns the result of `make`, or None, with its faults added to `faults`."""
@@ -46,10 +46,10 @@ class Rows:
                 raise refused(part.offset, "sql-window", message, f"write it in GROUP BY too, and name it: {part.name}(…) as w")
         return typed(node, {name: column.type for name, column in self.columns.items()})
 
-    def field(self, name: str, checked: Checked, node: Node) -> Field:
+    def field(self, name: str, checked: Checked, node: Node) -> RelationField:
         """Returns the field of a column with this value."""
         same = self.columns[node.name].same if isinstance(node, Column) and node.name in self.columns else None
-        return Field(name, checked.type, self.origins(checked.sql.reads), same=same)
+        return RelationField(name, checked.type, self.origins(checked.sql.reads), same=same)
 
     def origins(self, names: Iterable[str]) -> frozenset[str]:
         return frozenset().union(*(self.columns[name].origins for name in names))
@@ -71,7 +71,7 @@ class Rows:
             raise refused(node.offset, "not-a-condition", message, suggest_for_condition(written(checked), checked.type))
         return checked
 
-    def add(self, new_columns: dict[str, tuple[str, Field]]) -> None:
+    def add(self, new_columns: dict[str, tuple[str, RelationField]]) -> None:
         """Adds columns, each with its SQL."""
         items = ", ".join(f"{sql} AS {identifier(name)}" for name, (sql, _) in new_columns.items())
         self.sql = f"SELECT *, {items} FROM ({self.sql})"

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from framework.base.types import holds_map
-from framework.sql.faults import Fault
+from framework.sql.faults import ExpressionFault
 from framework.sql.query import many_rows
 from framework.sql.query.functions import WINDOWS
 from framework.sql.query.grouped import grouped
-from framework.sql.query.nodes import Aggregate, Item, Over, Select, mapped, shape
-from framework.sql.query.relations import Field, Relation, Scope, apart_by, by_table, resolved, windows_of
-from framework.sql.query.rows import Rows
+from framework.sql.query.nodes import Aggregate, Over, Select, SelectItem, mapped, shape
+from framework.sql.query.relations import Relation, RelationField, Scope, apart_by, by_table, resolved, windows_of
+from framework.sql.query.rows import SelectRows
 from framework.sql.quote import identifier
 from framework.sql.suggested import code
 from framework.sql.tree import Call, Column, Literal, Member, Node, children
@@ -32,7 +32,7 @@ class Out:
     offset: int
 
 
-def relation(select: Select, scope: Scope, faults: list[Fault], by_place: bool = False) -> Relation | None:
+def relation(select: Select, scope: Scope, faults: list[ExpressionFault], by_place: bool = False) -> Relation | None:
     """Returns the relation that a select gives; None, and faults, where it is wrong. With `by_place` its columns need no names, since
     another select has them."""
     fault_count = len(faults)
@@ -47,7 +47,7 @@ def relation(select: Select, scope: Scope, faults: list[Fault], by_place: bool =
         return None
     if by_place:
         items = [replace(item, name=f"_sluice_c{index}") for index, item in enumerate(items)]
-    rows = Rows(scope.sql, scope.columns, scope.apart, faults)
+    rows = SelectRows(scope.sql, scope.columns, scope.apart, faults)
     if where is not None:
         rows.keep(where, "WHERE")
     values: Sequence[Node] = [item.value for item in items]
@@ -55,7 +55,9 @@ def relation(select: Select, scope: Scope, faults: list[Fault], by_place: bool =
     if groups or any(isinstance(part, Aggregate) for value in group_values for part in _alone(value)):
         values, having = grouped(rows, groups, values, having)
     elif having is not None:
-        faults.append(Fault(having.offset, "sql-clause", "HAVING keeps groups, and there is no GROUP BY", "write WHERE"))
+        faults.append(
+            ExpressionFault(having.offset, "sql-clause", "HAVING keeps groups, and there is no GROUP BY", "write WHERE")
+        )
     if len(faults) > fault_count:
         return None
     if having is not None:
@@ -66,7 +68,7 @@ def relation(select: Select, scope: Scope, faults: list[Fault], by_place: bool =
     fields = list(_columns(rows, items, values, scope))
     if select.distinct:
         faults += [
-            Fault(select.offset, "sql-type", f"DISTINCT cannot compare `{name}`, which is {field.type}", "leave it out")
+            ExpressionFault(select.offset, "sql-type", f"DISTINCT cannot compare `{name}`, which is {field.type}", "leave it out")
             for name, (_, field) in fields
             if holds_map(field.type)
         ]
@@ -86,7 +88,7 @@ def _alone(node: Node) -> Iterator[Node]:
         yield from _alone(part)
 
 
-def _items(select: Select, scope: Scope, faults: list[Fault]) -> Iterator[Out]:
+def _items(select: Select, scope: Scope, faults: list[ExpressionFault]) -> Iterator[Out]:
     own_names = {item.name.lower() for item in select.items if item.name}
     for item in select.items:
         if item.value is None:
@@ -95,12 +97,14 @@ def _items(select: Select, scope: Scope, faults: list[Fault]) -> Iterator[Out]:
             continue
         if item.name and item.name.lower().startswith("_sluice"):
             message = f"`{item.name}` is a name that Sluice uses itself"
-            faults.append(Fault(item.offset, "reserved-name", message, f"choose another name, such as `{item.name.lstrip('_')}`"))
+            faults.append(
+                ExpressionFault(item.offset, "reserved-name", message, f"choose another name, such as `{item.name.lstrip('_')}`")
+            )
         inner_scope = replace(scope, own_names=frozenset(own_names - {(item.name or "").lower()}))
         yield Out(item.name or _own_name(item, scope), resolved(item.value, inner_scope, faults), item.text, item.offset)
 
 
-def _own_name(item: Item, scope: Scope) -> str | None:
+def _own_name(item: SelectItem, scope: Scope) -> str | None:
     """Returns the name of a column or a field, as it is declared; None for other values."""
     value = by_table(item.value, scope) if item.value else None
     if isinstance(value, Column):
@@ -113,7 +117,7 @@ def _own_name(item: Item, scope: Scope) -> str | None:
     return None
 
 
-def _with_names(node: Node, scope: Scope, items: Sequence[Item]) -> Node:
+def _with_names(node: Node, scope: Scope, items: Sequence[SelectItem]) -> Node:
     """Returns a condition of HAVING in which the names of the select's columns are replaced by their values, where the tables have no
     such column."""
     if isinstance(node, Column) and not scope.named(node.name):
@@ -122,13 +126,13 @@ def _with_names(node: Node, scope: Scope, items: Sequence[Item]) -> Node:
     return mapped(node, lambda part: _with_names(part, scope, items))
 
 
-def _group(node: Node, select: Select, scope: Scope, items: Sequence[Out], faults: list[Fault]) -> Node:
+def _group(node: Node, select: Select, scope: Scope, items: Sequence[Out], faults: list[ExpressionFault]) -> Node:
     """Returns a value of GROUP BY, which is written as an expression, or as the number or the name of a column of the select."""
     if isinstance(node, Literal) and node.kind == "number" and node.value.isdigit():
         if 1 <= int(node.value) <= len(items):
             return items[int(node.value) - 1].value
         message = f"there is no column {node.value}: the select has {len(items)}"
-        faults.append(Fault(node.offset, "unknown-column", message, "count from 1, or name the column"))
+        faults.append(ExpressionFault(node.offset, "unknown-column", message, "count from 1, or name the column"))
         return node
     if isinstance(node, Column) and not scope.named(node.name):
         named = next((item for item in items if item.name and item.name.lower() == node.name.lower()), None)
@@ -137,10 +141,10 @@ def _group(node: Node, select: Select, scope: Scope, items: Sequence[Out], fault
     return resolved(node, scope, faults)
 
 
-def _windows(rows: Rows, values: Sequence[Node]) -> list[Node]:
+def _windows(rows: SelectRows, values: Sequence[Node]) -> list[Node]:
     """Adds each function over a window to the rows as a column, and returns the values, which name these columns."""
     names: dict[object, str] = {}
-    new_columns: dict[str, tuple[str, Field]] = {}
+    new_columns: dict[str, tuple[str, RelationField]] = {}
     apart = rows.apart
     for window in (part for value in values for part in windows_of(value)):
         if shape(window) in names:
@@ -148,7 +152,7 @@ def _windows(rows: Rows, values: Sequence[Node]) -> list[Node]:
         name = names[shape(window)] = f"_sluice_w{len(names)}"
         result = rows.tried(many_rows.over, window, rows.checked)
         if result:
-            new_columns[name] = (result[0], Field(name, result[1], rows.origins(rows.read(window))))
+            new_columns[name] = (result[0], RelationField(name, result[1], rows.origins(rows.read(window))))
             apart = apart_by(apart, window.partition, rows.columns)
     if rows.faults:
         return list(values)
@@ -162,17 +166,19 @@ def _windows(rows: Rows, values: Sequence[Node]) -> list[Node]:
     return list(map(replaced, values))
 
 
-def _columns(rows: Rows, items: Sequence[Out], values: Sequence[Node], scope: Scope) -> Iterator[tuple[str, tuple[str, Field]]]:
+def _columns(
+    rows: SelectRows, items: Sequence[Out], values: Sequence[Node], scope: Scope
+) -> Iterator[tuple[str, tuple[str, RelationField]]]:
     """Yields each column's name, SQL and field."""
     names: set[str] = set()
     for item, value in zip(items, values, strict=True):
         if item.name is None:
             hint = f"write {code(f'{item.text} as name' if len(item.text) <= 60 else '… as name')}"
-            rows.faults.append(Fault(item.offset, "sql-no-name", "this column has no name", hint))
+            rows.faults.append(ExpressionFault(item.offset, "sql-no-name", "this column has no name", hint))
             continue
         if item.name.lower() in names:
             hint = "give one of them another name: … as other_name; `* except (a)` leaves a column out"
-            rows.faults.append(Fault(item.offset, "duplicate-column", f"there are two columns `{item.name}`", hint))
+            rows.faults.append(ExpressionFault(item.offset, "duplicate-column", f"there are two columns `{item.name}`", hint))
         names.add(item.name.lower())
         checked = rows.tried(rows.checked, value)
         if checked:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from framework.base.spelling import did_you_mean, listed
 from framework.base.types import Type, holds_map
 from framework.sql import coercion
-from framework.sql.faults import ExpressionError, Fault
+from framework.sql.faults import ExpressionError, ExpressionFault
 from framework.sql.query import grammar, selects
 from framework.sql.query.joins import joined
 from framework.sql.query.nodes import Both, Join, Query, Select, Source
-from framework.sql.query.relations import Field, Relation, Scope, one
+from framework.sql.query.relations import Relation, RelationField, Scope, one
 from framework.sql.quote import identifier
 
 _JOIN_IT = (
@@ -29,7 +29,7 @@ _HINTS = {
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenColumn:
     """A column of a table. A star leaves `hidden` ones out."""
 
     name: str
@@ -44,7 +44,7 @@ class Whole:
     alone."""
 
     sql: str
-    fields: tuple[Field, ...]
+    fields: tuple[RelationField, ...]
     used: tuple[str, ...]
     apart: Mapping[str, str]
 
@@ -54,7 +54,7 @@ def table(index: int) -> str:
     return f"_sluice_table_{index}"
 
 
-def whole(text: str, tables: Mapping[str, Sequence[Given]]) -> Whole:
+def whole(text: str, tables: Mapping[str, Sequence[GivenColumn]]) -> Whole:
     """Returns the select, or raises ExpressionError with all its faults."""
     reading = _Reading(tables)
     try:
@@ -72,8 +72,8 @@ def whole(text: str, tables: Mapping[str, Sequence[Given]]) -> Whole:
 
 @dataclass
 class _Reading:
-    tables: Mapping[str, Sequence[Given]]
-    faults: list[Fault] = field(default_factory=list)
+    tables: Mapping[str, Sequence[GivenColumn]]
+    faults: list[ExpressionFault] = field(default_factory=list)
     used: dict[str, int] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)  # names of common table expressions
 
@@ -87,13 +87,15 @@ class _Reading:
                 own_names: dict[str, tuple[str, int]] = {}
                 for name, offset, named_query in query.names:
                     if name.lower() in own_names:
-                        self.faults.append(Fault(offset, "duplicate-name", f"there are two `{name}`", "give one another name"))
+                        self.faults.append(
+                            ExpressionFault(offset, "duplicate-name", f"there are two `{name}`", "give one another name")
+                        )
                     own_names[name.lower()] = name, offset
                     names = {**names, name.lower(): self.query(named_query, names)}
                     self.read.discard(name.lower())
                 relation = self.query(query.body, names, by_place)
                 for name, offset in (own_names[key] for key in sorted(own_names.keys() - self.read)):
-                    self.faults.append(Fault(offset, "sql-unused", f"nothing reads `{name}`", "delete it"))
+                    self.faults.append(ExpressionFault(offset, "sql-unused", f"nothing reads `{name}`", "delete it"))
                 return relation
             case Both():
                 return self.both(query, self.query(query.left, names, by_place), self.query(query.right, names, True))
@@ -108,7 +110,7 @@ class _Reading:
         if len(left_side.fields) != len(right_side.fields):
             message = f"{word} puts {len(left_side.fields)} columns on {len(right_side.fields)}"
             self.faults.append(
-                Fault(pair.offset, "sql-type", message, "write the same columns, in the same order, on both sides")
+                ExpressionFault(pair.offset, "sql-type", message, "write the same columns, in the same order, on both sides")
             )
             return None
         fields = []
@@ -116,11 +118,11 @@ class _Reading:
             type_ = coercion.wider(left_field.type, right_field.type)
             if type_ is None or (pair.word != "union all" and holds_map(type_)):
                 message = f"{word} puts column {index}, {left_field.type}, on {right_field.type}"
-                self.faults.append(Fault(pair.offset, "sql-type", message, "cast one of them"))
+                self.faults.append(ExpressionFault(pair.offset, "sql-type", message, "cast one of them"))
                 continue
             same = left_field.same if left_field.same == right_field.same else None
             origins = left_field.origins if pair.word == "except" else left_field.origins | right_field.origins
-            fields.append(Field(left_field.name, type_, origins, same=same))
+            fields.append(RelationField(left_field.name, type_, origins, same=same))
         sides = (
             f"SELECT {_cast(relation, fields)} FROM ({relation.sql})"
             for relation in (left_side, right_side)
@@ -148,11 +150,11 @@ class _Reading:
             hint = did_you_mean(
                 source.of, table_names, f"tables here: {listed(table_names)}; name others in `from: {{tables: […]}}`"
             )
-            self.faults.append(Fault(source.offset, "unknown-table", f"there is no table `{source.of}` here", hint))
+            self.faults.append(ExpressionFault(source.offset, "unknown-table", f"there is no table `{source.of}` here", hint))
             return None
         index = self.used.setdefault(name, len(self.used))
         fields = tuple(
-            Field(
+            RelationField(
                 column.name, column.type, frozenset([f"{name}.{column.name}"]), same=f"{name}.{column.name}", hidden=column.hidden
             )
             for column in self.tables[name]
@@ -163,7 +165,7 @@ class _Reading:
         )
 
 
-def _cast(relation: Relation, fields: Sequence[Field]) -> str:
+def _cast(relation: Relation, fields: Sequence[RelationField]) -> str:
     """Returns SQL of the columns of one side, with the names and types that both sides have in common."""
     pairs = zip(relation.fields, fields, strict=True)
     return ", ".join(

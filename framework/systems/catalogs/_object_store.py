@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from framework.language.storage import Storage as Written
 from framework.plan import SecretStore, Storage
 from framework.systems import buckets
-from framework.systems.buckets import Login
+from framework.systems.buckets import BucketLogin
 
 JARS = ("aws",)
 _OF_ROLE = "org.apache.iceberg.aws.AssumeRoleAwsClientFactory"
@@ -43,7 +43,7 @@ def of_java(storage: Storage, secrets: SecretStore) -> Mapping[str, str]:
     return {**profile, **of_process(login)}
 
 
-def of_process(login: Login | None) -> Mapping[str, str]:
+def of_process(login: BucketLogin | None) -> Mapping[str, str]:
     """Keys where AWS' library for Java looks for them."""
     return {"aws.accessKeyId": login.key, "aws.secretAccessKey": login.secret} if login else {}
 
@@ -75,14 +75,14 @@ def shared_login(storage: Storage) -> object | None:
     return storage.profile, storage.access_key, storage.secret_key
 
 
-def _keys(login: Login | None) -> Mapping[str, str]:
+def _keys(login: BucketLogin | None) -> Mapping[str, str]:
     if login is None:
         return {}
     token = {"s3.session-token": login.token} if login.token else {}
     return {"s3.access-key-id": login.key, "s3.secret-access-key": login.secret, **token}
 
 
-def vended_login(config: Mapping[str, str]) -> Login | None:
+def vended_login(config: Mapping[str, str]) -> BucketLogin | None:
     """The login that a catalog gave with a table; None if it gave none."""
     key, secret = config.get("s3.access-key-id"), config.get("s3.secret-access-key")
-    return Login(key, secret, config.get("s3.session-token")) if key and secret else None
+    return BucketLogin(key, secret, config.get("s3.session-token")) if key and secret else None

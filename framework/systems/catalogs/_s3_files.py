@@ -18,7 +18,7 @@ from typing import Any
 from framework.plan import SecretStore, Storage
 from framework.plan.storage import SCHEME
 from framework.systems import aws_policy, buckets
-from framework.systems.buckets import Login
+from framework.systems.buckets import BucketLogin
 from framework.systems.catalogs import ANY_TIME, PROBE, Access, RequestFailed, TableFiles
 
 _SCHEMES = re.compile(r"^s3[an]?://")
@@ -36,7 +36,7 @@ class S3Files(TableFiles):
 
     storage: Storage
     secrets: SecretStore
-    login: Login | None = field(default=None, compare=False)
+    login: BucketLogin | None = field(default=None, compare=False)
 
     def path(self, location: str) -> str:
         return _SCHEMES.sub(SCHEME, location)
@@ -193,7 +193,7 @@ class S3Files(TableFiles):
     def _client(self) -> Any:
         return buckets.kept_client(self.storage, self._login())
 
-    def _login(self) -> Login | None:
+    def _login(self) -> BucketLogin | None:
         return self.login or buckets.login(self.storage, self.secrets)
 
     def _error(self, error: BaseException, location: str) -> OSError:

@@ -10,7 +10,7 @@ from typing import Any
 
 from framework.base.types import BIGINT, BINARY, DATE, STRING, VOID, Array, Field as Typed, Map, Struct, Type
 from framework.messages.encoding import json_text, json_values
-from framework.messages.encoding.fields import Field
+from framework.messages.encoding.fields import MessageField
 from framework.messages.encoding.json_text import Decoded
 from framework.messages.formats import DeclaredColumns, Sample
 from framework.plan import Column, Decoding, Fault
@@ -18,7 +18,7 @@ from framework.plan import Column, Decoding, Fault
 _PARTS = "split(_sluice_text, ',')"
 
 
-def decoding(fields: Sequence[Field], _only_columns: bool) -> Decoding:
+def decoding(fields: Sequence[MessageField], _only_columns: bool) -> Decoding:
     texts = {field.name: f"nullif(get({_PARTS}, {index}), '')" for index, field in enumerate(fields)}
     columns = {field.name: f"try_cast({texts[field.name]} AS {field.type.sql})" for field in fields}
     misfits = (f"({texts[name]} IS NOT NULL AND {sql} IS NULL)" for name, sql in columns.items())

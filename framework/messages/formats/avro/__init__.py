@@ -11,7 +11,7 @@ from typing import Any
 
 from framework.base import types
 from framework.messages.encoding import json_values
-from framework.messages.encoding.confluent_frame import Read, columns_of, renamed
+from framework.messages.encoding.confluent_frame import DecoderDescription, columns_of, renamed
 from framework.messages.encoding.schema_writer import Way
 from framework.messages.formats import OBJECT, RegisteredSchema
 from framework.messages.formats.avro.schema import loaded, parse, shapes
@@ -26,9 +26,9 @@ _NEEDED = frozenset(  # by a reader
 )
 
 
-def read(_part: MessagePart, merged: Merged) -> Read:
+def read(_part: MessagePart, merged: Merged) -> DecoderDescription:
     writers = {fit.version.id: _writer(fit.version.schema, fit.names) for fit in merged.fits}
-    return Read(format="avro", columns=columns_of(merged.shapes), writers=writers)
+    return DecoderDescription(format="avro", columns=columns_of(merged.shapes), writers=writers)
 
 
 def _writer(schema: Schema, names: Mapping[Path, str]) -> dict[str, Any]:

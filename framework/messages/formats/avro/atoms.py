@@ -25,7 +25,7 @@ _MICROS = {"millis": 1000, "micros": 1}  # microseconds of one
 _LONGEST = 60  # characters of a value in a message
 
 
-class Misfit(ValueError):
+class ValueMisfit(ValueError):
     """A value that is none of its schema."""
 
 
@@ -60,10 +60,10 @@ def _noun(kind: str, schema: Mapping[str, Any]) -> str:
     return str(logical or (f"base64 text of {schema['size']:,} bytes" if kind == "fixed" else kind))
 
 
-def misfit(path: Path, noun: str, value: Any) -> Misfit:
+def misfit(path: Path, noun: str, value: Any) -> ValueMisfit:
     printed = str(value) if isinstance(value, Number) else json.dumps(value, ensure_ascii=False, default=str)
     printed = printed if len(printed) <= _LONGEST else printed[: _LONGEST - 1] + "…"
-    return Misfit(f"{'`' + '.'.join(path) + '`' if path else 'the value'} must be {noun}, and is {printed}")
+    return ValueMisfit(f"{'`' + '.'.join(path) + '`' if path else 'the value'} must be {noun}, and is {printed}")
 
 
 def _whole(kind: str, logical: str, value: Any) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 
 from framework.base import types
 from framework.base.types import Type
-from framework.messages.schemas.versions import Shape, Unsupported
+from framework.messages.schemas.versions import ColumnShape, Unsupported
 from framework.plan.schema import Schema
 
 _PLAIN: dict[str, Type] = {
@@ -107,16 +107,16 @@ class AvroNode:
         return _LOGICAL.get((node.kind, node.logical), _PLAIN[node.kind])
 
     @cached_property
-    def shapes(self) -> tuple[Shape, ...]:
+    def shapes(self) -> tuple[ColumnShape, ...]:
         """The fields of the struct in this type, also where it is inside arrays or maps."""
         node = self.value
         if node.kind in ("array", "map"):
             return node.items[0].shapes
         if node.kind == "union":
             named_items = zip(member_names(node), node.items, strict=True)
-            return tuple(Shape(name, type_, inside=item.shapes) for name, item in named_items if (type_ := item.type))
+            return tuple(ColumnShape(name, type_, inside=item.shapes) for name, item in named_items if (type_ := item.type))
         return tuple(
-            Shape(member.name, type_, member.doc, old_names=member.old_names, number=None, inside=member.node.shapes)
+            ColumnShape(member.name, type_, member.doc, old_names=member.old_names, number=None, inside=member.node.shapes)
             for member in node.members
             if (type_ := member.node.type)
         )
@@ -137,7 +137,7 @@ def member_names(union: AvroNode) -> list[str]:
     return names
 
 
-def shapes(schema: Schema) -> tuple[Shape, ...]:
+def shapes(schema: Schema) -> tuple[ColumnShape, ...]:
     return record(schema).shapes
 
 

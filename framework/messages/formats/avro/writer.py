@@ -15,7 +15,7 @@ from typing import Any
 
 import fastavro
 
-from framework.messages.formats.avro.atoms import Misfit, Path, atom, misfit
+from framework.messages.formats.avro.atoms import Path, ValueMisfit, atom, misfit
 from framework.messages.formats.avro.schema import loaded
 from framework.messages.schemas.versions import Unsupported
 from framework.plan.schema import Schema
@@ -89,7 +89,7 @@ class _Fitter:
         fields = {field["name"]: field for field in schema["fields"]}
         for name in values:
             if name not in fields:
-                raise Misfit(f"there is no field `{'.'.join((*path, name))}`")
+                raise ValueMisfit(f"there is no field `{'.'.join((*path, name))}`")
         return {name: self.field(field, values, (*path, name)) for name, field in fields.items()}
 
     def field(self, field: Mapping[str, Any], values: Mapping[str, Any], path: Path) -> Any:
@@ -100,7 +100,7 @@ class _Fitter:
             return self.default(type_, field["default"], path)
         if type_ == "null" or (isinstance(type_, list) and "null" in type_):
             return None
-        raise Misfit(f"`{'.'.join(path)}` is missing, and the schema has no default for it")
+        raise ValueMisfit(f"`{'.'.join(path)}` is missing, and the schema has no default for it")
 
     def default(self, type_: Json, value: Any, path: Path) -> Any:
         """Returns the value of a schema's default: a union's is of its first type, and each character of a text is one byte."""
@@ -135,15 +135,15 @@ class _Fitter:
 
         given_fields = {name: item for name, item in value.items() if item is not None} if isinstance(value, Mapping) else {}
         types_by_name = {name: type_ for type_ in non_null_types for name in self.names(type_)}
-        misfits: list[Misfit] = []
+        misfits: list[ValueMisfit] = []
         if len(non_null_types) > 1 and len(given_fields) == 1 and types_by_name.keys() & given_fields.keys():
             ((name, inner),) = given_fields.items()
-            with suppress(Misfit):
+            with suppress(ValueMisfit):
                 return self.called(types_by_name[name]), self.value(types_by_name[name], inner, path)
         for type_ in sorted(non_null_types, key=order):
             try:
                 return self.called(type_), self.value(type_, value, path)
-            except Misfit as error:
+            except ValueMisfit as error:
                 misfits.append(error)
         if len(misfits) == 1:
             raise misfits[0]

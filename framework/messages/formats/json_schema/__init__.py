@@ -16,13 +16,13 @@ from typing import Any
 from framework.base import types
 from framework.base.types import Array, Decimal, Map, Struct, Type
 from framework.messages.encoding import decoder as decoder_, json_values
-from framework.messages.encoding.confluent_frame import Read, renamed
+from framework.messages.encoding.confluent_frame import DecoderDescription, renamed
 from framework.messages.encoding.fields import WrittenType
 from framework.messages.encoding.schema_writer import Way
 from framework.messages.formats import OBJECT, RegisteredSchema
 from framework.messages.formats.json_schema.keyword_types import Allowed
 from framework.messages.formats.json_schema.text import allowed_of
-from framework.messages.schemas.versions import Merged, Path, Shape
+from framework.messages.schemas.versions import ColumnShape, Merged, Path
 from framework.plan import MessagePart
 from framework.plan.schema import Schema
 
@@ -37,7 +37,7 @@ _WAYS = {
 }
 
 
-def shapes(schema: Schema) -> tuple[Shape, ...]:
+def shapes(schema: Schema) -> tuple[ColumnShape, ...]:
     """Returns the columns of one version."""
     return tuple(_shape(name, values) for name, values in _allowed(schema).fields)
 
@@ -47,11 +47,11 @@ def _allowed(schema: Schema) -> Allowed:
     return allowed_of(schema)
 
 
-def _shape(name: str, values: Allowed) -> Shape:
+def _shape(name: str, values: Allowed) -> ColumnShape:
     inside = values
     while inside.inner:
         inside = inside.inner
-    return Shape(name, _plain(values.type), values.doc, inside=tuple(_shape(*field) for field in inside.fields))
+    return ColumnShape(name, _plain(values.type), values.doc, inside=tuple(_shape(*field) for field in inside.fields))
 
 
 def _plain(type_: Type) -> Type:
@@ -68,7 +68,7 @@ def _plain(type_: Type) -> Type:
     return type_
 
 
-def read(_part: MessagePart, merged: Merged) -> Read:
+def read(_part: MessagePart, merged: Merged) -> DecoderDescription:
     """Returns the decoder's description. Messages of a version that writes times in another form than earlier ones are bad rows."""
     ways, reasons = _ways(merged)
     columns = tuple(decoder_.column(shape.name, _as_written(shape, shape.type, (), ways)) for shape in merged.shapes)
@@ -76,7 +76,7 @@ def read(_part: MessagePart, merged: Merged) -> Read:
         fit.version.id: {"single": True} if _allowed(fit.version.schema).single else renamed(fit.names) for fit in merged.fits
     }
     writers |= {id_: {"refused": reason, "code": "undecodable"} for id_, reason in reasons.items()}
-    return Read(format="json", columns=columns, writers=writers, extra_keys={"largest": decoder_.LARGEST})
+    return DecoderDescription(format="json", columns=columns, writers=writers, extra_keys={"largest": decoder_.LARGEST})
 
 
 def _ways(merged: Merged) -> tuple[dict[Path, str], dict[int, str]]:
@@ -105,7 +105,7 @@ def _written(fields: Iterable[tuple[str, Allowed]], path: Path) -> Iterator[tupl
         yield from _written(inside.fields, field_path)
 
 
-def _as_written(shape: Shape, type_: Type, path: Path, ways: Mapping[Path, str]) -> Type:
+def _as_written(shape: ColumnShape, type_: Type, path: Path, ways: Mapping[Path, str]) -> Type:
     field_path = (*path, shape.name)
     match type_:
         case Array():

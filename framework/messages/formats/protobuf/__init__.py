@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from framework.messages.encoding.confluent_frame import Read, columns_of, renamed
+from framework.messages.encoding.confluent_frame import DecoderDescription, columns_of, renamed
 from framework.messages.formats import OBJECT, RegisteredSchema
 from framework.messages.formats.protobuf import descriptions
 from framework.messages.formats.protobuf.columns import shapes
@@ -28,9 +28,9 @@ def decoder(schema: Schema) -> Callable[[bytes], str]:
     return as_json.decoder(schema)
 
 
-def read(_part: MessagePart, merged: Merged) -> Read:
+def read(_part: MessagePart, merged: Merged) -> DecoderDescription:
     writers = {fit.version.id: {**descriptions.writer(fit.version.schema), **renamed(fit.names)} for fit in merged.fits}
-    return Read(format="protobuf", columns=columns_of(merged.shapes), writers=writers)
+    return DecoderDescription(format="protobuf", columns=columns_of(merged.shapes), writers=writers)
 
 
 CONNECT = {"value.converter": "io.confluent.connect.protobuf.ProtobufConverter"}

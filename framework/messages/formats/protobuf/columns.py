@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from framework.base.types import BIGINT, BINARY, BOOLEAN, DEEPEST, DOUBLE, FLOAT, INT, STRING, Array, Field, Map, Struct, Type
-from framework.messages.formats.protobuf.compiler import Descriptor, Messages, messages, meta
+from framework.messages.formats.protobuf.compiler import Descriptor, MessageTypes, messages, meta
 from framework.messages.formats.protobuf.well_known_types import DECIMAL, UNSIGNED, WELL_KNOWN, decimal_type
-from framework.messages.schemas.versions import Shape, Unsupported
+from framework.messages.schemas.versions import ColumnShape, Unsupported
 from framework.plan.schema import Schema
 
 MOST = 5_000
@@ -25,7 +25,7 @@ SCALARS: dict[int, Type] = {
 STRING_FIELD, GROUP, MESSAGE, ENUM = 9, 10, 11, 14
 
 
-def shapes(schema: Schema) -> tuple[Shape, ...]:
+def shapes(schema: Schema) -> tuple[ColumnShape, ...]:
     all_messages = messages(schema)
     columns = _Walk(all_messages).fields(all_messages.first, (), 0)
     if not columns:
@@ -35,10 +35,10 @@ def shapes(schema: Schema) -> tuple[Shape, ...]:
 
 @dataclass
 class _Walk:
-    declared: Messages
+    declared: MessageTypes
     path: list[str] = field(default_factory=list)
 
-    def fields(self, message: Descriptor, outer_names: tuple[str, ...], depth: int) -> tuple[Shape, ...]:
+    def fields(self, message: Descriptor, outer_names: tuple[str, ...], depth: int) -> tuple[ColumnShape, ...]:
         self.check(message, outer_names, depth)
         names_here = (*outer_names, message.full_name)
         shapes = [shape for field in message.fields if (shape := self.shape(field, names_here, depth))]
@@ -61,7 +61,7 @@ class _Walk:
         if message.file.pool.FindAllExtensions(message):
             raise Unsupported(f"the schema extends the message `{name}`", "make the extensions fields of the message")
 
-    def shape(self, field: Descriptor, outer_names: tuple[str, ...], depth: int) -> Shape | None:
+    def shape(self, field: Descriptor, outer_names: tuple[str, ...], depth: int) -> ColumnShape | None:
         """Returns the column of a field; None if it can hold no value, as a message without fields."""
         self.path.append(field.full_name)
         if len(self.path) > MOST:
@@ -77,11 +77,11 @@ class _Walk:
         if wrap:
             type_ = Array(type_) if wrap == "array" else Map(STRING, type_)
         doc = self.declared.docs.get(field.full_name) or meta(field)[0]
-        return Shape(field.name, type_, doc, number=field.number, inside=inside)
+        return ColumnShape(field.name, type_, doc, number=field.number, inside=inside)
 
     def leaf(
         self, leaf: Descriptor, outer: Descriptor, outer_names: tuple[str, ...], depth: int
-    ) -> tuple[Type | None, tuple[Shape, ...]]:
+    ) -> tuple[Type | None, tuple[ColumnShape, ...]]:
         """Returns the type of one value of a field, without the list or map that it is in, and the fields inside it."""
         if leaf.type == GROUP:
             raise Unsupported(f"`{outer.full_name}` is a group", "make it a field of a message type")

@@ -29,7 +29,7 @@ _MOST_ERRORS = 3  # errors of the compiler in one message
 
 
 @dataclass(frozen=True)
-class Messages:
+class MessageTypes:
     """The messages that a schema describes. Maps are lists of entries here, as in the messages' bytes: so they keep their order, and
     unknown fields of an entry are seen. `maps` are the names of these entries, `docs` the comments on fields by the fields' names."""
 
@@ -39,7 +39,7 @@ class Messages:
 
 
 @lru_cache(maxsize=128)
-def messages(schema: Schema) -> Messages:
+def messages(schema: Schema) -> MessageTypes:
     from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
     files = FileDescriptorSet.FromString(_compiled(schema)).file
@@ -51,7 +51,7 @@ def messages(schema: Schema) -> Messages:
             name = f"{file.package}.{message.name}".lstrip(".")
             docs |= _docs(message, name, (4, index), comments)
             maps |= set(_map_entries(message, name))
-    return Messages(_first(files), frozenset(maps), docs)
+    return MessageTypes(_first(files), frozenset(maps), docs)
 
 
 @lru_cache(maxsize=128)

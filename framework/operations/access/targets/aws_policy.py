@@ -81,7 +81,7 @@ def _attached(about: AccessSubject) -> Iterator[ScriptStep]:
         )  # fmt: skip
 
 
-def _others(location: aws_reach.Files) -> Iterator[ScriptStep]:
+def _others(location: aws_reach.ReachedFiles) -> Iterator[ScriptStep]:
     statement = {
         "Sid": "SluiceReaders",
         "Effect": "Allow",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from framework.operations.access import aws, aws_reach
-from framework.operations.access.about import AccessSubject, Place, name
+from framework.operations.access.about import AccessSubject, TablePlace, name
 from framework.operations.access.steps import SHELL, ScriptStep, System, Warned, check, create, query, shared
 from framework.sql.quote import identifier
 from framework.sql.standard import literal
@@ -92,7 +92,7 @@ def _login(about: AccessSubject, catalog_name: str) -> Iterator[ScriptStep]:
     )  # fmt: skip
 
 
-def _catalog(place: Place, files: aws_reach.Files, catalog_name: str, account: str) -> Iterator[ScriptStep]:
+def _catalog(place: TablePlace, files: aws_reach.ReachedFiles, catalog_name: str, account: str) -> Iterator[ScriptStep]:
     url, location = literal(files.warehouse), name(catalog_name, place.identifier)
     yield create(
         SHELL, "Where the files of this table are.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from framework.operations.access.about import AccessSubject, Place
+from framework.operations.access.about import AccessSubject, TablePlace
 from framework.operations.access.asked import Value
 from framework.operations.access.endpoint import Endpoint, endpoint, properties, serving
 from framework.operations.access.python import mapping, text
@@ -34,7 +34,7 @@ def steps(about: AccessSubject) -> Iterator[ScriptStep | Warned]:
     yield query(PYTHON, "How many there are.", "print(table.scan().count())")
 
 
-def _properties(place: Place, server: Endpoint) -> Mapping[str, Value]:
+def _properties(place: TablePlace, server: Endpoint) -> Mapping[str, Value]:
     options: Any = place.catalog.options
     settings: dict[str, Value | None] = {"type": place.catalog.type}
     if place.catalog.type == "sql":

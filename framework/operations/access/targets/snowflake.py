@@ -9,7 +9,7 @@ from framework.base.errors import SluiceError
 from framework.base.hosts import url_is_loopback
 from framework.base.types import STRING, is_numeric
 from framework.operations.access import snowflake, snowflake_catalog
-from framework.operations.access.about import AccessSubject, Place
+from framework.operations.access.about import AccessSubject, TablePlace
 from framework.operations.access.endpoint import endpoint, serving, without_headers
 from framework.operations.access.snowflake import READER, WAREHOUSE, called, identifier
 from framework.operations.access.steps import SNOWFLAKE, ScriptStep, Warned, check, create, optional, query
@@ -38,7 +38,7 @@ def steps(about: AccessSubject) -> Iterator[ScriptStep | Warned]:
     yield from _queries(about, table_name)
 
 
-def _warnings(about: AccessSubject, place: Place) -> Iterator[ScriptStep | Warned]:
+def _warnings(about: AccessSubject, place: TablePlace) -> Iterator[ScriptStep | Warned]:
     yield snowflake.key_note(READER)
     yield from about.format_3("Snowflake does not read in every account")
     options: Any = place.catalog.options
@@ -75,7 +75,7 @@ def _reader(database: str, schema: str) -> Iterator[ScriptStep]:
     )  # fmt: skip
 
 
-def _table(place: Place, table_name: str) -> Iterator[ScriptStep]:
+def _table(place: TablePlace, table_name: str) -> Iterator[ScriptStep]:
     volume = snowflake_catalog.volume(place)
     with_volume = f"  EXTERNAL_VOLUME = {literal(volume)}\n" if volume else ""
     yield create(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from framework.machine.java import jars
-from framework.operations.access.about import AccessSubject, Place, name
+from framework.operations.access.about import AccessSubject, TablePlace, name
 from framework.operations.access.asked import Value
 from framework.operations.access.endpoint import Endpoint, endpoint, properties, serving
 from framework.operations.access.python import expression, text
@@ -53,7 +53,7 @@ def _packages(bucket: bool) -> Iterator[str]:
             yield f"{jar.group}:{jar.artifact}:{jar.version}"
 
 
-def _properties(place: Place, server: Endpoint) -> Mapping[str, Value]:
+def _properties(place: TablePlace, server: Endpoint) -> Mapping[str, Value]:
     options: Any = place.catalog.options
     settings: dict[str, Value | None]
     if place.catalog.type == "glue":

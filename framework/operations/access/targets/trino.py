@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from framework.operations.access.about import AccessSubject, Place, name
+from framework.operations.access.about import AccessSubject, TablePlace, name
 from framework.operations.access.asked import OpenValue
 from framework.operations.access.endpoint import Endpoint, endpoint, serving, without_headers
 from framework.operations.access.steps import SHELL, ScriptStep, System, Warned, check, query, shared
@@ -39,7 +39,7 @@ def steps(about: AccessSubject) -> Iterator[ScriptStep | Warned]:
     )
 
 
-def _properties(place: Place, server: Endpoint) -> Iterator[tuple[str, str]]:
+def _properties(place: TablePlace, server: Endpoint) -> Iterator[tuple[str, str]]:
     options: Any = place.catalog.options
     yield "connector.name", "iceberg"
     if place.catalog.type == "glue":
