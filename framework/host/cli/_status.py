@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     GridColumn("table", folds=True), GridColumn("state"), GridColumn("waiting", right=True), GridColumn("newest event", 2),
-    GridColumn("last commit", 3), GridColumn("rows", 1, right=True), GridColumn("bad rows", 1, right=True), GridColumn("files", 5, right=True),
-    GridColumn("fresh"),
+    GridColumn("last commit", 3), GridColumn("rows", 1, right=True), GridColumn("bad rows", 1, right=True),
+    GridColumn("files", 5, right=True), GridColumn("fresh"),
 )  # fmt: skip
 _COLOURS = {"caught up": "green", "syncing": "cyan", "pending": "", "paused": "yellow", "suspended": "red", "failing": "red"}
 _ALL = "once it answers, the next run continues; no message is lost"
