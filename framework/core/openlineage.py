@@ -188,9 +188,9 @@ def _sources(pipeline: Pipeline) -> Mapping[Dataset, tuple[Column, ...]]:
 
 def _origins(pipeline: Pipeline) -> dict[str, list[tuple[Dataset, str]]]:
     """The columns of datasets that each column of the table is computed from."""
-    places = by_source(pipeline)
-    datasets = {id(source): _dataset(source) for origins in places.values() for source, _ in origins}
-    return {name: [(datasets[id(source)], origin) for source, origin in origins] for name, origins in places.items()}
+    sources_by_column = by_source(pipeline)
+    datasets = {id(source): _dataset(source) for origins in sources_by_column.values() for source, _ in origins}
+    return {name: [(datasets[id(source)], origin) for source, origin in origins] for name, origins in sources_by_column.items()}
 
 
 def _dataset(source: Topic | TableChanges) -> Dataset:

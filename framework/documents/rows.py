@@ -48,7 +48,7 @@ class Resolved:
     groups: Groups | None = None  # of a step that adds rows up
     join: Lookup | None = None
     bounds: tuple[Bounds, ...] = ()
-    landing: Callable[[Any], Iterable[Problem]] | None = None  # returns the problems of the step with a `Landing`
+    landing: Callable[[Any], Iterable[Problem]] | None = None  # takes a `Landing`, and returns what is wrong with it for the step
 
 
 @dataclass
@@ -194,7 +194,7 @@ def _texts(document: YamlNode) -> dict[Where, YamlNode]:
 
 
 def selected_name_problems(name: str, where: Where) -> list[Problem]:
-    """Problems with names in SQL, where quotes allow any name."""
+    """Problems with the names that a select gives its columns: quotes allow any name in SQL."""
     if is_column_name(name):
         return []
     hint = "write a name without spaces, dots, commas, quotes and brackets"

@@ -33,7 +33,8 @@ def sql_literal(text: str, type_: Type, equals: bool) -> str | None:
 
 
 def are_numbers(texts: Sequence[str]) -> bool:
-    """Whether all texts are numbers. Whole numbers with equally many digits are not: they are codes, such as postal codes."""
+    """Whether all texts are numbers that would compare otherwise as texts. Whole numbers with equally many digits are not: they
+    compare alike, and are codes, such as postal codes."""
     whole = all(text.isdecimal() for text in texts) and len({len(text) for text in texts}) == 1
     return not whole and all(_NUMBER.fullmatch(text) for text in texts)
 

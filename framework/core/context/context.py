@@ -35,7 +35,8 @@ def _continue(point: str) -> None:
 class Context:
     """The shared state of batches. `reached` is called at each kill point; `commit` makes the publishing commits; `spark` gives the
     session; `source` replaces Kafka in tests; no batch reads beyond `until`. With `warm`, Spark runs in the warm JVM of this plan
-    or of the plan given; False is for a process that keeps running. `clock` is what rows wait by and what grows old by."""
+    or of the plan given; False is for a process that keeps running. `clock` tells the time by which rows wait and
+    snapshots and state expire."""
 
     def __init__(
         self,
@@ -54,13 +55,12 @@ class Context:
         self._start = spark or (lambda: start.start(plan, plan if warm is True else warm or None, self.rows))
         self._own = spark is None
         self._stays = warm is False
-        self.rows: int | None = None  # about how many are read next, if that is known
+        self.rows: int | None = None  # about how many rows are read next, if that is known
         self._commit = commit
         self._source = source
         self._until = until
-        self._limits: dict[
-            str, Mapping[Partition, int]
-        ] = {}  # the offsets of a time, asked for once: a batch needs its source often
+        # By pipeline, the offsets at the time `until`, asked for once: a batch needs its source often.
+        self._limits: dict[str, Mapping[Partition, int]] = {}
         self._spark: SparkSession | None = None
         self._kafka: dict[str, Kafka] = {}
         self._lakes: dict[str, TableStore] = {}

@@ -1,8 +1,9 @@
 """Lets the followers of a pipeline's table catch up with its commits.
 
 Guarantee: a follower shows commits in their order, each at least once. A tag says which snapshot is being shown, so that a run that dies is
-repeated exactly, whatever was committed since; another one moves when it is shown. No follower fails a batch. A follower that writes where
-a process that wakes up late could still write has `take_turn`: it ends all earlier writers before the tags are read.
+repeated exactly, whatever was committed since; another tag moves to that snapshot once it is shown. No follower fails a batch. A
+follower that writes where a process that wakes up late could still write has `take_turn`: it ends all earlier writers before the tags
+are read.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from framework.plan import Follower, Pipeline
 KILL_POINTS = (
     "begun",  # a tag says which snapshot is being shown
     "shown",  # the rows of a step are shown
-    "tagged",  # the tag of what is shown is on it
+    "tagged",  # the follower's tag is on the snapshot that was shown
 )
 _RETRY_AFTER = 600  # seconds before a run is started for a follower that failed
 _TURN = 10.0  # seconds to wait for another process of this machine
@@ -111,7 +112,8 @@ def _catch_up(context: Context, pipeline: Pipeline, follower: Follower, stopped:
 
 
 def _show(context: Context, pipeline: Pipeline, follower: Follower, committed: FollowInput) -> int:
-    """Show one step. The tags say before it what is being shown, and then what is."""
+    """Shows one step. Once the snapshot is shown, the follower's own tag moves to it. Before, another tag names the snapshot, unless the
+    follower shows only the newest one."""
     table, step = committed.table, committed.step
     earlier = None if step.since == NOTHING else step.since
     if follower.showing not in table.refs and not follower.latest_only:
@@ -119,9 +121,9 @@ def _show(context: Context, pipeline: Pipeline, follower: Follower, committed: F
         context.reached("begun")
     rows = follower.follow(committed)
     context.reached("shown")
-    done = {follower.tag: step.until, **({follower.before: step.since} if earlier and not follower.by_rows else {})}
-    showing = None if follower.latest_only else step.until
-    _tag(context, pipeline, follower, done, {follower.tag: earlier, follower.showing: showing}, (follower.showing,))
+    shown_tags = {follower.tag: step.until, **({follower.before: step.since} if earlier and not follower.by_rows else {})}
+    begun_snapshot = None if follower.latest_only else step.until
+    _tag(context, pipeline, follower, shown_tags, {follower.tag: earlier, follower.showing: begun_snapshot}, (follower.showing,))
     context.reached("tagged")
     return rows
 

@@ -20,7 +20,7 @@ class OfBatch:
     number: int
 
 
-Moment = datetime | int | OfBatch  # a time, or the id of a snapshot
+Moment = datetime | int | OfBatch  # a time, the id of a snapshot, or a batch
 
 
 def snapshot_at(table: Metadata, name: str, moment: Moment) -> int:
@@ -47,9 +47,9 @@ def _of_batch(table: Metadata, name: str, number: int) -> int:
 def newest_until(table: Metadata, pipeline: str, name: str, time: datetime) -> int:
     """The newest snapshot that main still has and that was published at `time` or before it."""
     line = list(table.ancestors())
-    snapshot = next((int(snapshot["snapshot-id"]) for snapshot in line if table.published(snapshot) <= time), None)
-    if snapshot is not None:
-        return snapshot
+    snapshot_id = next((int(snapshot["snapshot-id"]) for snapshot in line if table.published(snapshot) <= time), None)
+    if snapshot_id is not None:
+        return snapshot_id
     oldest = iso_times.text(table.published(line[-1]))
     message = (
         f"{name} has no snapshot of {iso_times.text(time)} or before; the oldest one is {line[-1]['snapshot-id']} of {oldest}"

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from framework.core.iceberg import metadata
 from framework.systems.catalogs import TableFiles
 
-_SECOND = re.compile(r"(.+)__[0-9a-f]{8}")  # the folder of a rebuild's second table, behind that of the first
+_SECOND = re.compile(r"(.+)__[0-9a-f]{8}")  # the folder of a rebuild's second table: the first one's name and a suffix
 
 
 def of_first(location: str) -> str:
@@ -30,7 +30,7 @@ def of_attempts(files: TableFiles, location: str, data: str | None) -> tuple[str
 
 
 def delete(files: TableFiles, locations: Iterable[str], folders: Iterable[str]) -> int:
-    """Deletes the files that lie in `folders`, and returns their number."""
+    """Deletes those of the files at `locations` that lie in `folders`, and returns their number. No other file is deleted."""
     folders = tuple(folders)
     inside, _ = files.split_deletable(locations, folders)
     for file in inside:

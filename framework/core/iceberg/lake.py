@@ -33,7 +33,7 @@ def commit_transaction(transaction: Any) -> None:
 
 
 class TableStore:
-    """One catalog."""
+    """The tables of one catalog."""
 
     def __init__(self, spark: Any, catalog: Catalog, commit: CommitCall = commit_transaction) -> None:
         self.component = catalogs.client_of(catalog)

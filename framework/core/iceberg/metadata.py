@@ -24,7 +24,7 @@ from framework.systems import catalogs
 from framework.systems.catalogs import TableFiles
 
 _ATTEMPTED = re.compile(r".+_[0-9a-f]{32}")  # a branch of an attempt
-_DELETED = 2  # of a line in a list of files
+_DELETED = 2  # the status of a manifest's entry for a deleted file
 
 
 @dataclass(frozen=True)
@@ -230,8 +230,8 @@ def _latest_bound(files: TableFiles, manifest: str, field: int) -> int | None:
         for bound in (
             column_bound["value"] for column_bound in bounds if column_bound["key"] == field and entry["status"] != _DELETED
         ):
-            moment = int.from_bytes(bound, "little", signed=True)
-            latest = moment if latest is None else max(latest, moment)
+            micros = int.from_bytes(bound, "little", signed=True)
+            latest = micros if latest is None else max(latest, micros)
     return latest
 
 
@@ -253,9 +253,9 @@ def _is_ours(snapshot: Mapping[str, Any]) -> bool:
     return any(name.startswith("sluice.") for name in summary(snapshot))
 
 
-def rows(total: Mapping[str, str]) -> int:
+def rows(snapshot_summary: Mapping[str, str]) -> int:
     """The number of rows of a snapshot, by its summary: rows that are marked deleted are still in files."""
-    return int(total.get("total-records", 0)) - int(total.get("total-position-deletes", 0))
+    return int(snapshot_summary.get("total-records", 0)) - int(snapshot_summary.get("total-position-deletes", 0))
 
 
 def _time(milliseconds: int) -> datetime:

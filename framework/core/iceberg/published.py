@@ -62,7 +62,7 @@ def is_table_itself(listing: Metadata) -> bool:
 
 
 def write(table: Metadata, content: Mapping[str, Any], follower: Follower) -> ListedMetadata:
-    """Writes a new metadata file to the folder of the table's own."""
+    """Writes a new metadata file next to the table's own metadata files."""
     number = content["last-sequence-number"]
     location = f"{_folder(table)}/{_prefix(follower)}{number:08}-{uuid.uuid4().hex[:12]}.metadata.json"
     table.files.write(location, json.dumps(content).encode())

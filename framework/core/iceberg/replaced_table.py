@@ -29,15 +29,15 @@ def create_second_table(
     """Creates a second table without rows, with the first one's columns after these changes: the ids of columns and partitions are
     the same, so that its files can become the first's. They are written to the first's folder."""
     metadata = json.loads(lake.iceberg.TableMetadataParser.toJson(main.operations().current()))
-    name = str(uuid.uuid4())
-    location = f"{metadata['location']}__{name[:8]}"  # its own, also where an earlier one left something
-    empty = {
-        "table-uuid": name, "location": location, "last-sequence-number": 0, "current-snapshot-id": -1, "next-row-id": 0, "refs": {},
+    table_uuid = str(uuid.uuid4())
+    location = f"{metadata['location']}__{table_uuid[:8]}"  # a new folder, even if an earlier rebuild left files
+    reset_fields = {
+        "table-uuid": table_uuid, "location": location, "last-sequence-number": 0, "current-snapshot-id": -1, "next-row-id": 0, "refs": {},
         **{key: [] for key in ("snapshots", "snapshot-log", "metadata-log", "statistics", "partition-statistics")},
         "properties": {**properties, "write.data.path": f"{metadata['location'].rstrip('/')}/data"},
     }  # fmt: skip
-    second_metadata = lake.iceberg.TableMetadataParser.fromJson(json.dumps({**metadata, **empty}))
-    file = f"{location}/metadata/00000-{name}.metadata.json"
+    second_metadata = lake.iceberg.TableMetadataParser.fromJson(json.dumps({**metadata, **reset_fields}))
+    file = f"{location}/metadata/00000-{table_uuid}.metadata.json"
     with commit_answers():
         lake.iceberg.TableMetadataParser.write(second_metadata, main.io().newOutputFile(file))
         table = lake.catalog.registerTable(lake.parsed(identifier), file)

@@ -60,9 +60,9 @@ def _kept_snapshots(ref: Any) -> int:
 
 def roll_back(table: Any, snapshots: Any, branch: str, published: Any) -> Any:
     """Moves the branch back to where it was when a batch was published. The batch's own state is staged after its rows."""
-    attempt, moment = published.summary().get(protocol.ATTEMPT), published.timestampMillis()
+    attempt, published_millis = published.summary().get(protocol.ATTEMPT), published.timestampMillis()
     tip, undone_count = table.snapshot(branch), 0
-    while tip.timestampMillis() > moment:
+    while tip.timestampMillis() > published_millis:
         if attempt is not None and tip.summary().get(protocol.ATTEMPT) == attempt:
             break
         if tip.parentId() is None:

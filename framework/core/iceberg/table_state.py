@@ -77,11 +77,11 @@ def speed(table_: Table) -> float | None:
     positions = [(snapshot, Position.read(snapshot.position)) for snapshot in recent if snapshot.position]
     speeds = []
     for (snapshot, position), (_, previous_position) in pairwise(positions):
-        messages = sum(end - previous_position.ends.get(partition, end) for partition, end in position.ends.items())
+        message_count = sum(end - previous_position.ends.get(partition, end) for partition, end in position.ends.items())
         written = table_metadata.snapshots[snapshot.id]["timestamp-ms"] / 1000
         seconds = written - attempts.began(snapshot.attempt) if snapshot.attempt else 0.0
-        if messages >= _LARGE and seconds > 0:
-            speeds.append(messages / seconds)
+        if message_count >= _LARGE and seconds > 0:
+            speeds.append(message_count / seconds)
     return max(speeds, default=None)
 
 

@@ -11,7 +11,7 @@ from framework.plan import Cluster
 READING: tuple[str, ...] = ("READ", "DESCRIBE")
 WRITING: tuple[str, ...] = ("WRITE", "DESCRIBE", "CREATE")  # a topic that is missing is created
 SENDING: tuple[str, ...] = ("WRITE", "DESCRIBE")  # on the transactional ids by which senders take turns
-TRANSACTIONS = "sluice-"  # how these ids begin
+TRANSACTIONS = "sluice-"  # the prefix of these ids
 ADMIN = "admin.properties"  # a file with the login of an administrator
 ANYBODY = "User:<login>"  # the administrator knows the name of a login by certificate, or of a key
 

@@ -32,10 +32,10 @@ class KafkaMessage:
 
 @dataclass(frozen=True)
 class MessageSample:
-    """Messages by partition and offset, and how much the topic has."""
+    """Messages in the order of partition and offset, and the size of the topic."""
 
     messages: tuple[KafkaMessage, ...]
-    offsets: int  # in the topic; messages, where it is neither compacted nor transactional
+    offsets: int  # how many the topic has: as many as messages, if it is neither compacted nor transactional
     partitions: int
 
 
@@ -107,7 +107,7 @@ def read(consumer: Consumer, topic: str, ranges: Mapping[int, tuple[int, int]]) 
                 raise KafkaException(error)
             if error is None and message.offset() < open_ends.get(number, 0):
                 messages.append(message_of(message))
-            # The end that is known, or an earlier one where the last offsets hold no messages.
+            # The partition is read: up to its end, or to an earlier one if its last offsets hold no messages.
             if error is not None or message.offset() + 1 >= open_ends.get(number, 0):
                 open_ends.pop(number, None)
     return messages

@@ -30,8 +30,8 @@ def read(spark: SparkSession, pipeline: Pipeline, range_: Range, secrets: Secret
     frame = spark.read.format("kafka").options(**settings).load()
     if pipeline.explodes:
         return frame
-    tasks = max(-(-range_.size // _TASK_MESSAGES), -(-len(range_.starts) // _TASK_PARTITIONS))
-    return frame.coalesce(tasks) if tasks < len(range_.starts) else frame
+    task_count = max(-(-range_.size // _TASK_MESSAGES), -(-len(range_.starts) // _TASK_PARTITIONS))
+    return frame.coalesce(task_count) if task_count < len(range_.starts) else frame
 
 
 def options(pipeline: Pipeline, range_: Range, secrets: SecretStore) -> dict[str, str]:
@@ -67,7 +67,7 @@ def options(pipeline: Pipeline, range_: Range, secrets: SecretStore) -> dict[str
 def read_topic(
     spark: SparkSession, cluster: Cluster, starts: Mapping[Partition, int], ends: Mapping[Partition, int], secrets: SecretStore
 ) -> DataFrame:
-    """Read messages of one topic with their headers."""
+    """The messages of one topic between these offsets, with their headers."""
     assigned = {name: sorted(offsets) for name, offsets in _by_topic(starts).items()}
     settings = {
         "kafka.bootstrap.servers": cluster.bootstrap,

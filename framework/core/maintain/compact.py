@@ -78,13 +78,13 @@ def settle(lake: TableStore, identifier: str, current_time: datetime) -> None:
             return
         transaction = lake.begin(table)
         current = state(transaction.table())
-        files = int(transaction.table().currentSnapshot().summary().get("total-data-files") or 0)
+        file_count = int(transaction.table().currentSnapshot().summary().get("total-data-files") or 0)
         try:
             target = protocol.settled(current)
             if target is not None:
-                moves.move_position(lake, transaction, target, compacted(current_time, files))
+                moves.move_position(lake, transaction, target, compacted(current_time, file_count))
             else:
-                lake.mark_as_seen(transaction, compacted(current_time, files))
+                lake.mark_as_seen(transaction, compacted(current_time, file_count))
         except CommitRefused:
             continue
         return

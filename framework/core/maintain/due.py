@@ -48,8 +48,8 @@ class Due:
 
 
 def due(pipeline: Pipeline, current_time: datetime, by_person: bool = False) -> tuple[Due, ...]:
-    """The maintenance that the table and its side tables are due for; with `by_person`, whenever the last compaction was. A table
-    that was rolled back keeps all snapshots: they say what is to be read again. So does a table of another pipeline."""
+    """The maintenance that the table and its side tables are due for; with `by_person`, even if the last compaction was a short time
+    ago. A table that was rolled back keeps all snapshots: they say what is to be read again. So does a table of another pipeline."""
     catalog = pipeline.table.catalog
     table = metadata.read(catalog, pipeline.table.identifier)
     if table is None or table.main is None:
@@ -60,12 +60,12 @@ def due(pipeline: Pipeline, current_time: datetime, by_person: bool = False) -> 
     if not is_ours(pipeline, state.owner):  # its own pipeline knows what it has to keep
         return ()
     needed_snapshots = readers.needed(table, pipeline)
-    tables = [_due_of(table, pipeline.table.identifier, pipeline.maintain, current_time, by_person, needed_snapshots)]
+    duties = [_due_of(table, pipeline.table.identifier, pipeline.maintain, current_time, by_person, needed_snapshots)]
     for side in pipeline.table.side_tables:
         side_table = metadata.read(catalog, side.identifier)
         if side_table is not None and side_table.main is not None:
-            tables.append(_due_of(side_table, side.identifier, pipeline.maintain, current_time, by_person))
-    return tuple(tables)
+            duties.append(_due_of(side_table, side.identifier, pipeline.maintain, current_time, by_person))
+    return tuple(duties)
 
 
 def behind_a_run(pipeline: Pipeline, current_time: datetime) -> tuple[Due, ...]:
@@ -85,28 +85,28 @@ def _due_of(
     needed_snapshots: Set[int] = frozenset(),
 ) -> Due:
     compact, why = _compaction(table, maintain, current_time, by_person)
-    total = metadata.summary(table.main)
-    average = int(total.get("total-files-size", 0)) // max(1, int(total.get("total-data-files", 0)))
+    summary = metadata.summary(table.main)
+    average = int(summary.get("total-files-size", 0)) // max(1, int(summary.get("total-data-files", 0)))
     expirable = thinning.expirable(table, maintain, current_time, needed_snapshots)
     return Due(identifier=identifier, compact=compact, why=why, average=average, expirable=expirable)
 
 
 def _compaction(table: Metadata, maintain: Maintain, current_time: datetime, by_person: bool) -> tuple[bool, str]:
-    total = metadata.summary(table.main)
-    files, size, marked_rows = (
-        int(total.get(name, 0)) for name in ("total-data-files", "total-files-size", "total-position-deletes")
+    summary = metadata.summary(table.main)
+    file_count, size, marked_rows = (
+        int(summary.get(name, 0)) for name in ("total-data-files", "total-files-size", "total-position-deletes")
     )
-    last_time, last_files = last_compaction(table)
+    last_time, last_file_count = last_compaction(table)
     if not by_person and (current_time - last_time).total_seconds() < maintain.compact_every:
         return False, "was compacted not long ago"
     if marked_rows:
         return True, f"{marked_rows:,} deleted rows are still in files"
-    if files < last_files + FEWEST_FILES:
-        reason = "hardly more than after the last compaction" if last_files else "too few for one"
-        return False, f"{amounts.counted(files, 'file')}, {reason}"
-    if size / files >= SMALL * maintain.compact_to:
-        return False, f"{amounts.counted(files, 'file')}, large enough"
-    return True, f"{amounts.counted(files, 'file')} of {amounts.size(size // files)} each"
+    if file_count < last_file_count + FEWEST_FILES:
+        reason = "hardly more than after the last compaction" if last_file_count else "too few for one"
+        return False, f"{amounts.counted(file_count, 'file')}, {reason}"
+    if size / file_count >= SMALL * maintain.compact_to:
+        return False, f"{amounts.counted(file_count, 'file')}, large enough"
+    return True, f"{amounts.counted(file_count, 'file')} of {amounts.size(size // file_count)} each"
 
 
 def last_compaction(table: Metadata) -> tuple[datetime, int]:

@@ -14,7 +14,7 @@ from framework.plan import Catalog
 
 def expire(lake: TableStore, catalog: Catalog, identifier: str, snapshots: Collection[int]) -> tuple[int, int]:
     """Expires snapshots; returns the numbers of deleted snapshots and files. A file outside the table's folders stays, whatever
-    the metadata says, and so does a file that others name."""
+    the metadata says, and so does a file that other metadata names. If it is unknown what other metadata names, all files stay."""
     table = lake.load(identifier)
     if table is None:
         raise CommitRefused(f"the table {identifier} is gone")

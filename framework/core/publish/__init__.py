@@ -1,1 +1,1 @@
-"""One batch into one commit: the table, its bad rows, sweeping of dead attempts, and `sluice accept`."""
+"""One batch into one commit: the table, its bad rows, rows that wait, and the sweep of dead attempts."""

@@ -198,12 +198,12 @@ class Attempt:
 
     def _write(self, table: Any, position: Position, range_: Range, topic: TopicState) -> BatchCounts:
         number = position.batch + 1
-        ends = Position(
+        end_position = Position(
             attempt=self.attempt, batch=number, cluster=topic.cluster, topics=topic.topics, ends=range_.ends, snapshot=0,
             sequence=0, spec=self.pipeline.spec,
             replay=self.replayed is not None, newest=position.newest,
         )  # fmt: skip
-        target = self._target(table, range_, ends)
+        target = self._target(table, range_, end_position)
         messages = self.source.read(self.context.spark, range_, number)
         frame = frame_of(messages, self.pipeline, range_.size, newest_time=position.newest)
         with named_errors(self.pipeline):

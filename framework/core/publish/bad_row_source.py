@@ -61,8 +61,8 @@ class BadRowSource:
 
     def read(self, spark: SparkSession, range_: Range, batch: int) -> DataFrame:
         key, value, headers = sealed(self.pipeline, "open")
-        opened = (f"{key} AS key", f"{value} AS value", f"{headers} AS headers")
-        return self._chosen(range_).selectExpr(*opened, "topic", "partition", "offset", "timestamp", ONLY)
+        opened_columns = (f"{key} AS key", f"{value} AS value", f"{headers} AS headers")
+        return self._chosen(range_).selectExpr(*opened_columns, "topic", "partition", "offset", "timestamp", ONLY)
 
     def outcomes(self, range_: Range, batch: int, bad: DataFrame) -> DataFrame:
         """The new states of the bad rows of a range, from the bad rows that the batch finds in their messages."""
@@ -78,9 +78,9 @@ class BadRowSource:
             return frame.selectExpr(*(f"{sql.get(name, f'{alias}.{identifier(name)}')} AS {identifier(name)}" for name in names))
 
         number = str(batch)
-        reason = {name: f"b.{name}" for name in ("stage", "code", "message", "schema_id")}
+        reason_columns = {name: f"b.{name}" for name in ("stage", "code", "message", "schema_id")}
         passed_rows = rows(tried_rows.join(bad, covers, "left_anti"), "s", state=literal(REPLAYED), replayed_in=number)
-        open_rows = rows(tried_rows.join(bad, covers), "s", state=literal(OPEN), replayed_in=number, **reason)
+        open_rows = rows(tried_rows.join(bad, covers), "s", state=literal(OPEN), replayed_in=number, **reason_columns)
         new_rows = rows(bad.join(tried_rows, covers, "left_anti"), "b", state=literal(OPEN), replayed_in=number)
         return passed_rows.unionAll(open_rows).unionAll(new_rows)
 
@@ -103,9 +103,9 @@ class BadRowSource:
         """The messages of the bad rows. A recreated topic can have another message at the same place: one of them at a time."""
         from pyspark.sql import functions
 
-        message = [f"first({name}) AS {name}" for name in ("key", "value", "headers", "timestamp")]
-        message.append(f"collect_set(coalesce(item, '')) AS {ONLY}")
-        by_batch = self._open.groupBy("batch", *_MESSAGE).agg(*(functions.expr(sql) for sql in message))
+        message_columns = [f"first({name}) AS {name}" for name in ("key", "value", "headers", "timestamp")]
+        message_columns.append(f"collect_set(coalesce(item, '')) AS {ONLY}")
+        by_batch = self._open.groupBy("batch", *_MESSAGE).agg(*(functions.expr(sql) for sql in message_columns))
         ranked = by_batch.selectExpr("*", "row_number() OVER (PARTITION BY topic, partition, offset ORDER BY batch) AS nth")
         return ranked.where("nth = 1").drop("nth")
 

@@ -90,9 +90,11 @@ def _with_lost(pipeline: Pipeline, number: int, second_read: DataFrame, carried:
     from pyspark.sql import functions
 
     batch_rows = second_read.where(f"batch = {number}")
-    place = " AND ".join(f"bad.{name} <=> there.{name}" for name in ("topic", "partition", "`offset`", "item"))
+    same_place = " AND ".join(f"bad.{name} <=> there.{name}" for name in ("topic", "partition", "`offset`", "item"))
     lost_rows = (
-        table_rows(pipeline, number, carried).alias("bad").join(batch_rows.alias("there"), functions.expr(place), "left_anti")
+        table_rows(pipeline, number, carried)
+        .alias("bad")
+        .join(batch_rows.alias("there"), functions.expr(same_place), "left_anti")
     )
     lost_message = f"concat(message, {literal(LOST_BYTES)})"
     columns_sql = {column.name: identifier(column.name) for column in BAD_ROW_COLUMNS} | {

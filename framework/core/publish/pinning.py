@@ -58,8 +58,8 @@ def measured(pipeline: Pipeline) -> Pipeline:
 
 def _pinned_join(join: Lookup, pipeline: Pipeline, moment: datetime) -> Lookup:
     main = _main(join.source, pipeline)
-    end_of_wait = None if join.within is None else micros(moment)
-    return replace(join, snapshot=main["snapshot-id"], rows=metadata.rows(metadata.summary(main)), now=end_of_wait)
+    now_micros = None if join.within is None else micros(moment)
+    return replace(join, snapshot=main["snapshot-id"], rows=metadata.rows(metadata.summary(main)), now=now_micros)
 
 
 def _main(source: TableChanges, pipeline: Pipeline) -> Snapshot:

@@ -33,8 +33,8 @@ def sweep(lake: TableStore, pipeline: Pipeline) -> None:
         return
     text = table.properties().get(protocol.POSITION)
     for name in waiting:
-        published = text is None or Position.read(text).attempt == name
-        if not published and table.snapshot(protocol.BRANCH + name) is None:
+        may_be_published = text is None or Position.read(text).attempt == name
+        if not may_be_published and table.snapshot(protocol.BRANCH + name) is None:
             swept |= {name} if all(_swept(lake, side, name) for side in _with_branch(sides, name)) else set()
     sides = [lake.find(side.identifier) for side in pipeline.table.side_tables]
     for name in swept:

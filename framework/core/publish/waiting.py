@@ -52,13 +52,13 @@ def due(pipeline: Pipeline, time: datetime) -> str | None:
     rows = _waiting(pipeline) if spans else []
     if not rows:
         return None
-    tries, tables, moment = _tries(pipeline), _newest_snapshots(pipeline), micros(time)
-    # The batches that read the current snapshots: their rows would match no more, but the time of some may be over since.
+    tries, tables, time_micros = _tries(pipeline), _newest_snapshots(pipeline), micros(time)
+    # The batches that read the current snapshots: a new try would find no other matches, but the time of some rows may be over since.
     current_tries = {row.last_batch for row in rows if row.last_batch in tries and tries[row.last_batch].tables == tables}
     expired_tries = {
         row.last_batch
         for row in rows
-        if row.last_batch in current_tries and any(tries[row.last_batch].time < row.time + span <= moment for span in spans)
+        if row.last_batch in current_tries and any(tries[row.last_batch].time < row.time + span <= time_micros for span in spans)
     }
     if len(expired_tries) > _MOST_TRIES:
         current_tries, expired_tries = current_tries - expired_tries, set()
@@ -66,7 +66,7 @@ def due(pipeline: Pipeline, time: datetime) -> str | None:
         return None
     changed_sql = f"{_TRIED} NOT IN ({', '.join(map(str, sorted(current_tries)))})" if current_tries else "true"
     times = (
-        f"{_TRIED} = {number} AND timestamp > {_time(tries[number].time - span)} AND timestamp <= {_time(moment - span)}"
+        f"{_TRIED} = {number} AND timestamp > {_time(tries[number].time - span)} AND timestamp <= {_time(time_micros - span)}"
         for number in sorted(expired_tries)
         for span in spans
     )

@@ -64,8 +64,8 @@ def _secret(access: Access) -> str:
     parts = {"KEY_ID": access.key, "SECRET": access.secret, "SESSION_TOKEN": access.token, "REGION": access.region}
     options = [f"SCOPE {literal(access.scope)}", *(f"{name} {literal(value)}" for name, value in parts.items() if value)]
     if access.endpoint:
-        encrypted, _, host = access.endpoint.rstrip("/").partition("://")
-        options += [f"ENDPOINT {literal(host)}", f"USE_SSL {'true' if encrypted == 'https' else 'false'}"]
+        scheme, _, host = access.endpoint.rstrip("/").partition("://")
+        options += [f"ENDPOINT {literal(host)}", f"USE_SSL {'true' if scheme == 'https' else 'false'}"]
     if access.path_style:
         options.append("URL_STYLE 'path'")
     return ", ".join(["TYPE s3", *options])

@@ -128,9 +128,11 @@ def _unknown(name: str, catalog_tables: Mapping[str, Sequence[str]]) -> SluiceEr
     names = _names(catalog_tables)
     ends = [candidate for candidate in names if candidate.rpartition(".")[2] == name.lower()]
     hint = f"did you mean `{ends[0]}`?" if ends else did_you_mean(name, names, "")
-    tables = f"tables are: {_listed(catalog_tables)}"
+    tables_text = f"tables are: {_listed(catalog_tables)}"
     return SluiceError(
-        "unknown-table", f"there is no table `{name}`", f"{hint} {tables[0].upper()}{tables[1:]}" if hint else tables
+        "unknown-table",
+        f"there is no table `{name}`",
+        f"{hint} {tables_text[0].upper()}{tables_text[1:]}" if hint else tables_text,
     )
 
 

@@ -29,7 +29,7 @@ def single_select(text: str) -> str:
 
 
 def table_names(select: str) -> Iterator[tuple[str, ...]]:
-    """The tables that a select names, in parts, by DuckDB's parser: `get_table_names` also needs the columns."""
+    """The tables that a select names, in parts, by DuckDB's parser: `get_table_names` also binds columns, which do not exist yet."""
     with duckdb_errors(), duckdb.connect(config=CLOSED) as bare:
         parsed_select = json.loads(bare.execute("SELECT json_serialize_sql(?)", [select]).fetchone()[0])  # type: ignore[index]
     if parsed_select["error"]:

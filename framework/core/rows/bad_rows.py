@@ -28,8 +28,8 @@ def travelling(pipeline: Pipeline, size: int, carry: bool) -> str:
     limit = min(_MOST_PER_ROW, max(256, CARRIED >> size.bit_length()))
     # All headers as one text: a sum over them is code that Spark does not compile with the rest.
     sizes = (f"coalesce(octet_length({sql}), 0)" for sql in ("_sluice_value", "_sluice_key", "CAST(_sluice_headers AS STRING)"))
-    bytes_ = " + ".join(sizes)
-    large = f"{bytes_} > {limit}" if carry else "false"
+    size_sql = " + ".join(sizes)
+    large = f"{size_sql} > {limit}" if carry else "false"
     topic = KAFKA_TOPIC.name if KAFKA_TOPIC in pipeline.kafka_columns else literal(pipeline.sources[0])
     column_names = [column.name for column in pipeline.kafka_columns]
     kafka = ", ".join(

@@ -75,11 +75,11 @@ def observations(pipeline: Pipeline, columns: list[str], carry: bool) -> list[An
     from pyspark.sql import functions
 
     observed = {"read": "count_if(_sluice_first)" if "_sluice_first" in columns else "count(1)"}
-    counts = " AND NOT _sluice_before" if "_sluice_before" in columns else ""
+    counted_clause = " AND NOT _sluice_before" if "_sluice_before" in columns else ""
     if "_sluice_first" in columns:
-        observed["rows"] = f"count_if({is_good(columns)}{counts})"
+        observed["rows"] = f"count_if({is_good(columns)}{counted_clause})"
     if "_sluice_keep" in columns:
-        observed["filtered"] = f"count_if(NOT _sluice_keep AND _sluice_bad IS NULL{counts})"
+        observed["filtered"] = f"count_if(NOT _sluice_keep AND _sluice_bad IS NULL{counted_clause})"
     if carry and pipeline.bad_rows != "drop":
         observed["carried"] = "collect_list(_sluice_bad)"
         observed["too_large"] = "count_if(_sluice_bad.dropped)"
@@ -91,8 +91,8 @@ def observations(pipeline: Pipeline, columns: list[str], carry: bool) -> list[An
         fails = f"{is_checked(columns)} AND NOT {expected.holds}"
         observed[f"expected{index}"] = f"count_if({fails})"
         if "_kafka_offset" in columns:
-            place = f"IF({fails}, struct(_kafka_partition, _kafka_offset), NULL)"
-            observed |= {f"first{index}": f"min({place})", f"last{index}": f"max({place})"}
+            place_sql = f"IF({fails}, struct(_kafka_partition, _kafka_offset), NULL)"
+            observed |= {f"first{index}": f"min({place_sql})", f"last{index}": f"max({place_sql})"}
     return [functions.expr(sql).alias(name) for name, sql in observed.items()]
 
 
@@ -126,12 +126,12 @@ def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> B
     unmet = tuple(
         UnmetExpectation(
             name=expectation.name,
-            rows=rows_,
+            rows=failing_count,
             first_place=_place(counts.get(f"first{index}")),
             last_place=_place(counts.get(f"last{index}")),
         )
         for index, expectation in enumerate(pipeline.expectations)
-        if (rows_ := counts[f"expected{index}"])
+        if (failing_count := counts[f"expected{index}"])
     )
     unknown_schemas = frozenset(row.getList(row.fieldIndex("unknown"))) if "unknown" in row.schema().fieldNames() else frozenset()
     return BatchCounts(

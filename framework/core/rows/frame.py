@@ -48,19 +48,21 @@ def frame_of(messages: DataFrame, pipeline: Pipeline, size: int, carry: bool = T
     from pyspark.sql import Observation
 
     # Steps that can neither drop nor fail a row come after the observation: what is observed is copied once.
-    settled = max((number for number, step in enumerate(pipeline.steps, 1) if step.faults or step.keep or step.each), default=0)
+    observed_step_count = max(
+        (number for number, step in enumerate(pipeline.steps, 1) if step.faults or step.keep or step.each), default=0
+    )
     if pipeline.expectations:
-        settled = len(pipeline.steps)
+        observed_step_count = len(pipeline.steps)
     bad, messages = travelling(pipeline, size, carry), with_open_since(messages, pipeline, newest_time)
-    rows = of_table(messages, pipeline) if pipeline.source else decode(messages, pipeline, bad, carry_raw=settled > 0)
-    for step in pipeline.steps[:settled]:
+    rows = of_table(messages, pipeline) if pipeline.source else decode(messages, pipeline, bad, carry_raw=observed_step_count > 0)
+    for step in pipeline.steps[:observed_step_count]:
         rows = apply(rows, step, pipeline, bad)
     if ONLY in rows.columns:
         rows = rows.where(of_bad_item(rows.columns))
     observed = Observation()
     rows = rows.observe(observed, *observations(pipeline, rows.columns, carry))
     good = rows.where(is_good(rows.columns))
-    for step in pipeline.steps[settled:]:
+    for step in pipeline.steps[observed_step_count:]:
         good = apply(good, step, pipeline, bad)
     columns = tuple(_written(pipeline, good.columns))
     places: tuple[str, ...] = ()

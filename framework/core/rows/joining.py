@@ -1,4 +1,4 @@
-"""Rows with those of another table that have the same keys."""
+"""Joins rows with the rows of another table that have the same keys."""
 
 from __future__ import annotations
 

@@ -129,17 +129,17 @@ def _add(rows: RecordBatchReader, bounds: Bounds, pipeline: Pipeline) -> None:
     assert pipeline.event_time is not None, "bounds need a time"
     groups = "".join(f"{standard.identifier(name)} AS _sluice_per{index}, " for index, name in enumerate(bounds.per))
     column, time = standard.identifier(bounds.column), standard.identifier(pipeline.event_time)
-    values_ = f"SELECT {groups}CAST({column} AS DOUBLE) AS x, epoch_us({time}) AS micros FROM added"
+    values_sql = f"SELECT {groups}CAST({column} AS DOUBLE) AS x, epoch_us({time}) AS micros FROM added"
     length = _length(bounds)
-    parts = f"SELECT *, micros - (micros % {length} + {length}) % {length} AS part FROM ({values_}) WHERE isfinite(x)"
+    parts_sql = f"SELECT *, micros - (micros % {length} + {length}) % {length} AS part FROM ({values_sql}) WHERE isfinite(x)"
     columns = ", ".join((*_per(bounds), "part"))
-    counts = (
-        f"SELECT {columns}, count(x) AS n, avg(x) AS mean, var_pop(x) * count(x) AS squares FROM ({parts}) GROUP BY {columns}"
+    counts_sql = (
+        f"SELECT {columns}, count(x) AS n, avg(x) AS mean, var_pop(x) * count(x) AS squares FROM ({parts_sql}) GROUP BY {columns}"
     )
     cached_counts = _CACHE[_key(bounds, pipeline)]
-    all_counts = f"SELECT * FROM kept UNION ALL BY NAME SELECT * FROM ({counts})"
-    together = _together({"kept": cached_counts.counts, "added": rows}, all_counts, [*_per(bounds), "part"], bounds)
-    _keep(together, bounds, pipeline)
+    all_counts_sql = f"SELECT * FROM kept UNION ALL BY NAME SELECT * FROM ({counts_sql})"
+    merged_counts = _together({"kept": cached_counts.counts, "added": rows}, all_counts_sql, [*_per(bounds), "part"], bounds)
+    _keep(merged_counts, bounds, pipeline)
 
 
 def _keep(counts: Any, bounds: Bounds, pipeline: Pipeline) -> Any:
@@ -150,10 +150,10 @@ def _keep(counts: Any, bounds: Bounds, pipeline: Pipeline) -> Any:
     return counts
 
 
-def _together(tables: Mapping[str, Any], counts: str, group_columns: list[str], bounds: Bounds) -> Any:
+def _together(tables: Mapping[str, Any], counts_sql: str, group_columns: list[str], bounds: Bounds) -> Any:
     """Adds up the counts of the time that have the same `group_columns`."""
     window = f"PARTITION BY {', '.join(group_columns)}" if group_columns else ""
-    of_time = f"SELECT * FROM ({counts}) WHERE part >= {window_start(bounds)}"
+    of_time = f"SELECT * FROM ({counts_sql}) WHERE part >= {window_start(bounds)}"
     centred = f"SELECT *, sum(n * mean) OVER each / sum(n) OVER each AS centre FROM ({of_time}) WINDOW each AS ({window})"
     sums = (
         "CAST(sum(n) AS BIGINT) AS n", "any_value(centre) AS mean", "sum(squares + n * (mean - centre) * (mean - centre)) AS squares",

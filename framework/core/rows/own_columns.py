@@ -63,7 +63,7 @@ def or_tombstone(columns: list[str], keep: str) -> str:
 
 
 def of_bad_item(columns: list[str]) -> str:
-    """SQL of whether a row of a replayed message was bad, or is part of a row that was, or holds one."""
+    """SQL of whether a row of a replayed message was bad, is part of a bad row, or holds one."""
     if "_sluice_item" not in columns:
         return "true"
     row = "coalesce(_sluice_item, '')"

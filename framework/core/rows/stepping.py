@@ -49,8 +49,8 @@ def apply(rows: DataFrame, step: Step, pipeline: Pipeline, bad: str) -> DataFram
 def _exploded(rows: DataFrame, step: Step) -> DataFrame:
     """A row for each item. A message without items stays one row, which is not kept, so that it is counted."""
     assert step.each is not None
-    items = f"posexplode_outer(CASE WHEN {is_good(rows.columns)} THEN {step.each.list} END) AS (_sluice_at, _sluice_each)"
-    rows = rows.selectExpr("*", items)
+    items_sql = f"posexplode_outer(CASE WHEN {is_good(rows.columns)} THEN {step.each.list} END) AS (_sluice_at, _sluice_each)"
+    rows = rows.selectExpr("*", items_sql)
     own_columns = {
         "_sluice_keep": f"_sluice_keep AND {or_tombstone(rows.columns, '_sluice_bad IS NOT NULL OR _sluice_at IS NOT NULL')}",
         "_sluice_first": "_sluice_first AND coalesce(_sluice_at, 0) = 0",

@@ -57,9 +57,9 @@ def attempt() -> Iterator[str]:
     """A new attempt's id, which begins with the time; alive until the block or the process ends."""
     name = f"{int(time.time() * 1000):012x}{uuid.uuid4().hex[:20]}"
     path = _folder() / name
-    for old in _folder().iterdir():
-        if is_name(old.name) and _age(old.name) > OLDEST and is_dead(old.name):
-            forget(old.name)
+    for old_file in _folder().iterdir():
+        if is_name(old_file.name) and _age(old_file.name) > OLDEST and is_dead(old_file.name):
+            forget(old_file.name)
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.write(_writer)

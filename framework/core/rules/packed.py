@@ -6,7 +6,7 @@ import base64
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-_MAX_READABLE = 8  # partitions, which stay readable
+_MAX_READABLE = 8  # up to so many partitions stay readable
 
 
 def packed(ends: Mapping[str, int]) -> dict[str, int | str]:

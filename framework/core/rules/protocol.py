@@ -1,6 +1,6 @@
 """The rules by which batches are published exactly once: pure functions over the state of a table and of a topic.
 
-The engine calls them, and so does the model of the protocol that the tests search; there is no second copy of a rule.
+The core calls them, and so does the model of the protocol that the tests search; there is no second copy of a rule.
 DECISIONS.md says why each is needed.
 """
 
@@ -216,14 +216,14 @@ def needed(main: Sequence[Snapshot], position: Position | None, kept: Collection
     """The snapshots of main, the newest first, that are needed where some are kept: all down to that of the position, since a gap
     would look like expiry by somebody else; and below one that says no position the next that does, for a rollback to it."""
     keep = set(kept)
-    ids = [each.id for each in main]
+    ids = [snapshot.id for snapshot in main]
     if position is not None and position.snapshot in ids:
         keep.update(ids[: ids.index(position.snapshot) + 1])
-    asks = False
-    for each in main:
-        if asks or each.id in keep:
-            keep.add(each.id)
-            asks = each.position is None
+    needs_next = False
+    for snapshot in main:
+        if needs_next or snapshot.id in keep:
+            keep.add(snapshot.id)
+            needs_next = snapshot.position is None
     return frozenset(keep)
 
 
@@ -267,7 +267,7 @@ class Range:
     waiting: int  # messages up to the last stable offsets, this batch's among them
     _: KW_ONLY
     topics: Mapping[str, str] = field(default_factory=dict)  # their ids by name
-    rows: int | None = None  # of a table, whose numbers of commits say nothing of it
+    rows: int | None = None  # if a table is read: the numbers of its commits do not tell how many rows there are
 
     @classmethod
     def of_all(cls, ends: Mapping[Partition, int], rows: int) -> Range:
@@ -316,17 +316,17 @@ def offsets_beyond_end(position: Position, topic: TopicState) -> tuple[LostOffse
 
 def next_range(position: Position, topic: TopicState, limit: int) -> Range | None:
     """The next offsets: from the position to the last stable offsets, cut to `limit` in proportion to what waits in each
-    partition. A partition that the position does not know begins where the topic does. Nothing waits: None."""
+    partition. A partition that the position does not know begins where the topic does. None if nothing waits."""
     starts = {partition: position.ends.get(partition, first) for partition, first in topic.starts.items()}
     waiting = {partition: max(0, topic.ends[partition] - start) for partition, start in starts.items()}
     total = sum(waiting.values())
     if total == 0:
         return None
     ends = dict(starts)
-    left = min(limit, total)
+    unassigned = min(limit, total)
     # The fullest first and rounded up, so that a limit below the number of partitions still gets on.
-    for partition in sorted(starts, key=lambda each: (-waiting[each], each)):
-        share = min(left, waiting[partition], -(-waiting[partition] * min(limit, total) // total))
+    for partition in sorted(starts, key=lambda name: (-waiting[name], name)):
+        share = min(unassigned, waiting[partition], -(-waiting[partition] * min(limit, total) // total))
         ends[partition] += share
-        left -= share
+        unassigned -= share
     return Range(starts, ends, total, topics=topic.topics)

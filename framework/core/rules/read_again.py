@@ -10,12 +10,14 @@ def read_again(position: Position) -> str:
     """SQL of whether a bad row's message is read again."""
     assert position.forget is not None
     above, up_to = position.forget
-    batches = f"batch > {above} AND batch <= {up_to}"
+    batch_condition = f"batch > {above} AND batch <= {up_to}"
     if not position.rewound:
-        return batches
+        return batch_condition
     places = [(*parted(partition), offset) for partition, offset in sorted(position.ends.items())]
-    later = (f"(topic = {literal(topic)} AND partition = {number} AND offset >= {offset})" for topic, number, offset in places)
-    return f"{batches} AND ({' OR '.join(later)})"
+    later_conditions = (
+        f"(topic = {literal(topic)} AND partition = {number} AND offset >= {offset})" for topic, number, offset in places
+    )
+    return f"{batch_condition} AND ({' OR '.join(later_conditions)})"
 
 
 def replay_undone(position: Position) -> str:

@@ -190,8 +190,8 @@ def _offsets_gone(
         code = "topic-shorter"
         places = ", ".join(f"{gap.partition}: read up to {gap.next}, Kafka ends at {gap.first}" for gap in lost_offsets)
         message = f"Kafka lost messages that were read already ({places})"
-    accepted = replace(position, ends={**position.ends, **first_offsets}, forget=None, rewound=False)
-    return OffsetsGone(code, message, _accept_hint(pipeline, says), Acceptance(says, accepted, state))
+    new_position = replace(position, ends={**position.ends, **first_offsets}, forget=None, rewound=False)
+    return OffsetsGone(code, message, _accept_hint(pipeline, says), Acceptance(says, new_position, state))
 
 
 def _accept_hint(pipeline: Pipeline, says: str) -> str:

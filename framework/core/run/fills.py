@@ -1,6 +1,6 @@
 """Tells when so much waits that a batch begins before its time.
 
-Cost: a question for offsets. The size of messages is estimated from a sample, which is taken again after some minutes.
+Cost: one request for offsets. The size of messages is estimated from a sample, which is taken again after some minutes.
 """
 
 from __future__ import annotations

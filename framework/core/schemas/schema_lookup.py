@@ -18,7 +18,7 @@ from framework.plan import Pipeline, Plan, PlannedSubject, Topic
 from framework.plan.schema import Schema
 
 _ABSENT_FOR = 60.0  # seconds until an id that the registry does not have is asked for again
-_MOST_IDS = 1000  # that a batch asks for; messages that name more are not of this registry
+_MOST_IDS = 1000  # the most ids that a batch asks for; messages that name more are not of this registry
 
 
 class UnknownSchemas(Exception):

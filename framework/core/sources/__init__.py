@@ -1,1 +1,1 @@
-"""The change feed: what happened to a table's rows between two of its snapshots, and pipelines that read it."""
+"""The sources of rows: topics, tables and selects; and what happened to a table's rows between two of its snapshots."""

@@ -15,7 +15,7 @@ COMPACTION = "replace"
 
 
 def current(pipeline: Pipeline, source: TableChanges, use: str = "which {} reads") -> tuple[Metadata, Snapshot]:
-    """A table that a pipeline uses, and its newest commit. `use` tells the error what for."""
+    """A table that a pipeline uses, and its newest commit. `use` says in the error what for."""
     table = metadata.read(source.catalog, source.identifier)
     main = table.main if table else None
     if table is None or main is None:

@@ -79,11 +79,11 @@ class SelectReader:
 
     def read(self, spark: SparkSession, range_: Range, batch: int) -> DataFrame:
         groups = self.changed(range_) if range_.starts else None
-        tables = [self._table(table, range_.ends[table.partition]) for table in self.source.tables]
+        tables_sql = [self._table(table, range_.ends[table.partition]) for table in self.source.tables]
         with groups.view(spark) if groups else nullcontext("") as view:
             if groups:
-                tables = [groups.rows_sql(tables[0], view)]
-            return spark.sql(substituted(self.source.sql, dict(zip(self.source.names, tables, strict=True))))
+                tables_sql = [groups.rows_sql(tables_sql[0], view)]
+            return spark.sql(substituted(self.source.sql, dict(zip(self.source.names, tables_sql, strict=True))))
 
     def changed(self, range_: Range) -> ChangedGroups | None:
         """The groups in which rows were added, changed or deleted; None if there are too many."""
@@ -151,11 +151,11 @@ class ChangedGroups:
         """SQL of the table's rows in these groups, which the view has."""
         # Files that have none of the values are left out.
         conditions = [f"({sql})" for name, _ in self.names if (sql := self.listed(name, name)) is not None]
-        rows = f"SELECT * FROM {table} r WHERE {' AND '.join(conditions) or 'true'}"
+        matching_rows = f"SELECT * FROM {table} r WHERE {' AND '.join(conditions) or 'true'}"
         if self.partitions:
-            return f"({rows})"
+            return f"({matching_rows})"
         equality = " AND ".join(f"r.{identifier(name)} <=> g.{identifier(as_)}" for name, as_ in self.names)
-        return f"(SELECT /*+ BROADCAST(g) */ r.* FROM ({rows}) r LEFT SEMI JOIN {view} g ON {equality})"
+        return f"(SELECT /*+ BROADCAST(g) */ r.* FROM ({matching_rows}) r LEFT SEMI JOIN {view} g ON {equality})"
 
     @contextmanager
     def view(self, spark: SparkSession) -> Iterator[str]:
@@ -184,7 +184,7 @@ class ChangedGroups:
         texts = ", ".join(literal_of(value) for value in values if value is not None)
         conditions = [f"{identifier(name)} IN ({texts})"] if texts else []
         conditions += [f"{identifier(name)} IS NULL"] if None in values else []
-        return " OR ".join(conditions) or "false"  # what was added went again: nothing differs
+        return " OR ".join(conditions) or "false"  # rows were added and deleted again: nothing differs
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """The groups by the columns' names in the result."""

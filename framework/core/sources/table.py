@@ -172,8 +172,10 @@ class ChangesReader(TableReader):
         for is_before, old_rows in old_parts.items():
             if old_rows is not None:
                 values = present_or_null(columns, [column.name for column in old_columns])
-                orders = (f"{sql} AS {name}" for name, sql in order.items())
-                rows = rows.unionByName(old_rows.selectExpr(*values, *orders, f"true AS {OLD}", f"{is_before} AS _sluice_before"))
+                order_columns = (f"{sql} AS {name}" for name, sql in order.items())
+                rows = rows.unionByName(
+                    old_rows.selectExpr(*values, *order_columns, f"true AS {OLD}", f"{is_before} AS _sluice_before")
+                )
         return rows
 
     def _forgotten(self, table: Metadata) -> str | None:

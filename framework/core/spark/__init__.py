@@ -1,1 +1,1 @@
-"""Spark: its session, how it starts and ends, the frame of a batch's rows, and its errors by their names."""
+"""Spark: its session, how it starts and ends, the warm JVM, and its errors with codes and hints."""

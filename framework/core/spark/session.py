@@ -121,7 +121,8 @@ def more_sets(plan: Plan) -> tuple[str, ...]:
 
 def _java_options(rows: int | None) -> Iterator[str]:
     """Java's options: among them the cache of Spark's classes from `sluice setup`, which Java ignores if it does not fit, and for
-    few rows only the first of Java's two compilers: the other takes half of the processor time of a run of ten seconds."""
+    few rows only the first of Java's two compilers: the other, with all that Java counts for it, takes half of the processor time of a
+    run of ten seconds."""
     # Spark's own logging writes the values it filters by, such as a person's address, into the log of the warm Spark.
     yield f"-Dlog4j2.configurationFile={LOGGING}"
     yield "-XX:MetaspaceSize=256m"  # with less, Java visits all objects once classes fill it, for a third of a second

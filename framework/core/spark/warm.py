@@ -4,7 +4,7 @@
 command uses a JVM only if it would start one with the same settings, jars, Java, interpreter and environment variables; it ends
 any other. A command never waits for another: if the JVM is busy, it starts a Spark of its own.
 *Limit* There is one JVM for each `.sluice`. A lock that the JVM holds tells whether an attempt is alive
-(`core/rules/attempts.py`).
+(`framework/core/rules/attempts.py`).
 """
 
 from __future__ import annotations

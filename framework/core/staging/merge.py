@@ -38,7 +38,7 @@ def sources(target: StagingTarget) -> dict[str, str]:
 
 
 def merge(target: StagingTarget, rows: DataFrame, near: KeyRange, statement: Callable[[str], Iterable[str]]) -> None:
-    """Merges rows. `statement` gives the clauses, from the name of the view `s`; the table is `t`."""
+    """Merges rows. `statement` gives the lines of the MERGE for the name of the rows' view; in them the view is `s`, and the table `t`."""
     from py4j.protocol import Py4JError
 
     view = f"sluice_{target.attempt}"

@@ -51,14 +51,17 @@ class Scan:
 def scan_keys(target: StagingTarget, rows: DataFrame, keys: Sequence[str]) -> Scan:
     """Runs the first pass over a batch's rows, which counts deletes and finds the condition for rows with the same keys."""
     types = {column.name: column.type for column in target.pipeline.table.columns}
-    all_, keys = keys, [name for name in keys if _has_bounds(types[name])] if target.size <= _LISTED or _is_large(target) else []
+    all_keys, keys = (
+        keys,
+        [name for name in keys if _has_bounds(types[name])] if target.size <= _LISTED or _is_large(target) else [],
+    )
     several = f"{SEVERAL if SEVERAL in rows.columns else 'false'} AS {SEVERAL}"
     if (rows.count() if target.pipeline.explodes else target.size) > _MOST_KEYS:
         ((deleted, any_several),) = _values(rows.selectExpr(DELETE, several).selectExpr(f"count_if({DELETE})", f"any({SEVERAL})"))
         return Scan(deleted, KeyRange(_all(_bounded(rows, name, types[name]) for name in keys), False), bool(any_several))
     table = rows.selectExpr(DELETE, several, *(_looked_at(name, types[name]) for name in keys)).toArrow()
     conditions = [_condition(target, table[name], name, types[name]) for name in keys]
-    listed = keys == list(all_) and all(conditions) and len(table) <= _LISTED
+    listed = keys == list(all_keys) and all(conditions) and len(table) <= _LISTED
     near = KeyRange(_all(conditions), bool(conditions) and listed)
     return Scan(sum(table[DELETE].to_pylist()), near, any(table[SEVERAL].to_pylist()))
 

@@ -44,15 +44,15 @@ class Catalog(Document):
 
 def plan_catalogs(draft: Draft, documents: tuple[Catalog, ...]) -> None:
     for spec in documents:
-        publish = tuple(
+        listings = tuple(
             Listing(listing.catalog, listing.namespace, listing.place("catalog")) for listing in spec.publish if not listing.gaps
         )
-        draft.catalogs[spec.name] = model.Catalog(spec.name, spec.type, spec.options, secrets=draft.secrets, publish=publish)
-    elsewhere = {listing.catalog for catalog in documents for listing in catalog.publish if not listing.gaps}
-    elsewhere |= {
+        draft.catalogs[spec.name] = model.Catalog(spec.name, spec.type, spec.options, secrets=draft.secrets, publish=listings)
+    listing_catalogs = {listing.catalog for catalog in documents for listing in catalog.publish if not listing.gaps}
+    listing_catalogs |= {
         listing.catalog for pipeline in draft.written.of(Pipeline) for listing in pipeline.publish or () if not listing.gaps
     }
-    draft.homes = {name: catalog for name, catalog in draft.catalogs.items() if name not in elsewhere}
+    draft.homes = {name: catalog for name, catalog in draft.catalogs.items() if name not in listing_catalogs}
 
 
 def other_logins(documents: tuple[Catalog, ...], used_catalogs: Collection[model.Catalog]) -> Iterator[Problem]:

@@ -50,8 +50,8 @@ def plan_expectations(
         expected.append(
             Expectation(name=name, where=expectation.place(), says=says, holds=holds, otherwise=expectation.else_ or "quarantine")
         )
-    row_tests = [expectation for expectation in expected if expectation.otherwise == "quarantine"]
-    if not row_tests:
+    row_expectations = [expectation for expectation in expected if expectation.otherwise == "quarantine"]
+    if not row_expectations:
         return (), tuple(expected)
     faults = tuple(
         Fault(
@@ -60,10 +60,12 @@ def plan_expectations(
             expectation.message,
             when=ColumnSql(f"NOT {expectation.holds}", expectation.holds.reads),
         )
-        for expectation in row_tests
+        for expectation in row_expectations
     )
-    messages = tuple(expectation.message for expectation in row_tests)
-    return (Step(name="expect", where=row_tests[0].where, says=messages, faults=faults, columns=all_columns),), tuple(expected)
+    messages = tuple(expectation.message for expectation in row_expectations)
+    return (Step(name="expect", where=row_expectations[0].where, says=messages, faults=faults, columns=all_columns),), tuple(
+        expected
+    )
 
 
 def _of_new_rows(holds: ColumnSql, keyed: Keyed) -> ColumnSql:

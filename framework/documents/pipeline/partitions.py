@@ -40,11 +40,11 @@ def partition_fields(into: WrittenInto, rows: Rows) -> tuple[PartitionField, ...
 
 def short_names(into: WrittenInto, fields: tuple[PartitionField, ...], rows: Rows) -> tuple[Step, ...]:
     """A step that makes a bad row of a text that is too long for the name of a partition's folder."""
-    types_ = {column.name: column.type for column in rows.columns if column.type in (types.STRING, types.BINARY)}
-    named_fields = [field for field in fields if field.transform in ("identity", "truncate") and field.column in types_]
+    column_types = {column.name: column.type for column in rows.columns if column.type in (types.STRING, types.BINARY)}
+    named_fields = [field for field in fields if field.transform in ("identity", "truncate") and field.column in column_types]
     if not named_fields:
         return ()
-    faults = tuple(_too_long(field, types_[field.column]) for field in named_fields)
+    faults = tuple(_too_long(field, column_types[field.column]) for field in named_fields)
     says = tuple(f"`{field.column}`: short enough for the name of a folder, else a bad row" for field in named_fields)
     return (Step(name="partition", where=into.place("partition_by"), says=says, faults=faults, columns=rows.columns),)
 
@@ -60,7 +60,7 @@ def _too_long(field: PartitionField, type_: types.Type) -> Fault:
 
 
 def _clash(field: PartitionField, other_fields: list[PartitionField], columns: tuple[Column, ...]) -> tuple[str, str, str] | None:
-    """A pair of partitions that Iceberg would refuse only when the table is created."""
+    """The problem of a field that clashes with another field or a column, which Iceberg would refuse only when it creates the table."""
     clashing_field = next(
         (
             other_field

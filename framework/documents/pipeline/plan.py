@@ -101,8 +101,8 @@ def _pipeline(draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline |
     table = tables.plan_table(draft, spec, typed.last_rows, typed.keys, typed.steps, typed.totals)
     if table is None or typed.last_rows.more:  # the known part was checked
         if table is not None and typed.inputs.topics:
-            unknown_spec = _put_together(spec, typed, table, (), draft.written.environment)
-            draft.without_columns.append(replace(unknown_spec, spec=""))
+            pipeline_without_columns = _put_together(spec, typed, table, (), draft.written.environment)
+            draft.without_columns.append(replace(pipeline_without_columns, spec=""))
         return None
     typed = _with_short_names(spec, typed, table)
     names = {expectation.name for expectation in typed.expected}

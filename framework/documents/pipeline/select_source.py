@@ -75,6 +75,6 @@ def _can_be_listed(type_: Type) -> bool:
 
 
 def settled(source: SelectSource, steps: Sequence[Step]) -> SelectSource:
-    """Returns the select before these steps. Bad rows are identified by the batch that computed them, so if the steps can make
+    """Returns the select, which these steps follow. Bad rows are identified by the batch that computed them, so if the steps can make
     some, each batch computes all rows."""
     return replace(source, apart=()) if any(step.faults for step in steps) else source

@@ -117,7 +117,7 @@ def differences(topics: tuple[Topic, ...], places: Mapping[str, Where]) -> Itera
 
 def _fields(spec: WrittenTopic | WrittenKey, format_: Format | None, problems: list[Problem]) -> list[MessageField]:
     fields = []
-    given_format = format_ if isinstance(format_, DeclaredColumns) else None
+    declared_format = format_ if isinstance(format_, DeclaredColumns) else None
     for name, column in spec.columns.items():
         if len(problems) > MOST_PROBLEMS:
             break
@@ -126,15 +126,15 @@ def _fields(spec: WrittenTopic | WrittenKey, format_: Format | None, problems: l
         except type_text.TypeTextError as error:
             problems.append(Problem(column.place("type"), "bad-type", error.message, error.hint))
             continue
-        if given_format and (refusal := given_format.refuses(type_)):
+        if declared_format and (refusal := declared_format.refuses(type_)):
             problems.append(Problem(column.place("type"), "bad-type", *refusal))
         by_schema = isinstance(format_, RegisteredSchema)
-        written_as = given_format.written_as if given_format else not by_schema
+        written_as = declared_format.written_as if declared_format else not by_schema
         fits = column.format is None or (written_as and suits(column.format, type_))
         if not written_as and not fits:
             format_text = (
-                given_format.noun
-                if given_format
+                declared_format.noun
+                if declared_format
                 else f"{spec.value if isinstance(spec, WrittenTopic) else spec.format}, whose schemas say it"
             )
             message = f"`format` has no effect for {format_text}"
@@ -173,7 +173,7 @@ def _value(
         case RegisteredSchema():
             subject = spec.subject or f"{spec.kafka_name or spec.name}-value"
             places = dict(_keys(spec, "columns"))
-            options = SubjectRequest(
+            request = SubjectRequest(
                 topic=spec.name,
                 of="value",
                 format=spec.value,
@@ -183,7 +183,7 @@ def _value(
                 contract_places=places,
                 single=None,
             )
-            resolved = resolve_registered(options, cluster, schemas, problems)
+            resolved = resolve_registered(request, cluster, schemas, problems)
             registered.append(resolved.registered)
             return tuple(
                 replace(column, doc=docs.get(column.name) or column.doc) for column in resolved.columns
@@ -209,7 +209,7 @@ def _key(
             subject = key.subject or f"{spec.kafka_name or spec.name}-key"
             where = key.place("format") if key.node.get("format") else spec.place("key")
             fields = _fields(key, format_, problems)
-            options = SubjectRequest(
+            request = SubjectRequest(
                 topic=spec.name,
                 of="key",
                 format=key.format,
@@ -219,7 +219,7 @@ def _key(
                 contract_places=dict(_keys(key, "columns")),
                 single=key.as_,
             )
-            resolved = resolve_registered(options, cluster, schemas, problems)
+            resolved = resolve_registered(request, cluster, schemas, problems)
             registered.append(resolved.registered)
             return resolved.columns, [MessageField(column.name, column.type) for column in resolved.columns], resolved.decoding
     return (), [], Decoding((), ())
@@ -264,10 +264,12 @@ def _one_only(spec: WrittenTopic, name: str) -> str:
     if name in spec.headers:
         return f"remove `{name}` from `headers`, whose names are those of the messages"
     value = find("value", spec.value or "")
-    changes = bool(value and value.changes)
-    if spec.key.columns.keys() <= {column for column, _ in _keys(spec, "columns")} and (changes or not spec.key.columns):
-        return f"remove `key`: {'`after`' if changes else 'the value'} has this column, and `keys` of the pipeline can name it"
-    if changes:
+    has_changes = bool(value and value.changes)
+    if spec.key.columns.keys() <= {column for column, _ in _keys(spec, "columns")} and (has_changes or not spec.key.columns):
+        return (
+            f"remove `key`: {'`after`' if has_changes else 'the value'} has this column, and `keys` of the pipeline can name it"
+        )
+    if has_changes:
         return f"remove `{name}` from `columns` of the `key`: `after` has it, and `keys` of the pipeline can name it"
     return (
         f"remove `{name}` from `columns` of the `key` or from `columns` of the topic; `deletes: tombstones` needs that of the key"
@@ -328,15 +330,15 @@ def _generated_fields(
 ) -> GeneratedFields:
     """Returns the generated fields of these `columns`, which are written at `path`."""
     column_types = dict(_column_types(spec, fields))
-    written = {field.name: field.format for field in fields if field.format not in (None, "epoch_millis")}
+    special_formats = {field.name: field.format for field in fields if field.format not in (None, "epoch_millis")}
     generators = []
     for name, way in columns.items():
         if len(problems) > MOST_PROBLEMS or (
             name not in column_types and name.partition(".")[0] in dict(_places(spec)).keys() - column_types.keys()
         ):
             continue  # the column's type is wrong, which was reported
-        if name in written:
-            where, message = spec.key_place(*path, name), f"`generate` makes no columns with `format: {written[name]}`"
+        if name in special_formats:
+            where, message = spec.key_place(*path, name), f"`generate` makes no columns with `format: {special_formats[name]}`"
             problems.append(Problem(where, "not-in-this-version", message, "leave it out: then the messages have no such field"))
             continue
         if name not in column_types:

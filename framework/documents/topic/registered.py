@@ -30,8 +30,8 @@ OtherSubjects = Mapping[str, Mapping[int, Schema | None]]
 
 @dataclass
 class RegistrySchemas:
-    """The source of a plan's schemas: the registry of each cluster. Without `logins`, a registry that needs a login is not
-    asked, and its last answer counts."""
+    """The source of a plan's schemas: the registry of each cluster, asked for each subject as long as it answers. Without
+    `logins`, a registry that needs a login is not asked, and its last answer counts."""
 
     secrets: SecretStore = field(default_factory=SecretStore)
     also: OtherSubjects = field(default_factory=dict)
@@ -84,30 +84,30 @@ class ResolvedSchema:
     registered: PlannedSubject
 
 
-def plan_subject(options: SubjectRequest, cluster: Cluster, schemas: RegistrySchemas, problems: list[Problem]) -> ResolvedSchema:
+def plan_subject(request: SubjectRequest, cluster: Cluster, schemas: RegistrySchemas, problems: list[Problem]) -> ResolvedSchema:
     try:
-        subject = schemas.subject(cluster, options.subject)
+        subject = schemas.subject(cluster, request.subject)
     except SluiceError as error:
         if isinstance(error, NoRegistry):  # no run could read a message
             # A missing cluster was reported.
-            problems += [Problem(options.where, error.code, error.message, error.hint)] if cluster.name else []
-        elif not options.contract and schemas.report(cluster, error):
+            problems += [Problem(request.where, error.code, error.message, error.hint)] if cluster.name else []
+        elif not request.contract and schemas.report(cluster, error):
             hint = f"{error.hint}; or write `columns:`, which need no registry before a run"
-            problems.append(Problem(options.where, error.code, error.message, hint))
-        return _unread(options, error)
-    return _resolved(options, subject, schemas.also.get(options.topic, {}), problems)
+            problems.append(Problem(request.where, error.code, error.message, hint))
+        return _unread(request, error)
+    return _resolved(request, subject, schemas.also.get(request.topic, {}), problems)
 
 
 def _resolved(
-    options: SubjectRequest, subject: Subject, extra_schemas: Mapping[int, Schema | None], problems: list[Problem]
+    request: SubjectRequest, subject: Subject, extra_schemas: Mapping[int, Schema | None], problems: list[Problem]
 ) -> ResolvedSchema:
-    readings = [(version, _shapes(options, version)) for version in subject.versions]
+    readings = [(version, _shapes(request, version)) for version in subject.versions]
     if isinstance(readings[-1][1], str):
-        message = f"{readings[-1][0]} of `{options.subject}` {readings[-1][1]}"
-        problems.append(Problem(options.where, "unsupported-schema", message, "register one that can, or write `value: bytes`"))
-        return _unread(options, SluiceError("unsupported-schema", readings[-1][1]))
+        message = f"{readings[-1][0]} of `{request.subject}` {readings[-1][1]}"
+        problems.append(Problem(request.where, "unsupported-schema", message, "register one that can, or write `value: bytes`"))
+        return _unread(request, SluiceError("unsupported-schema", readings[-1][1]))
     readings += [
-        (extra_version, _shapes(options, extra_version))
+        (extra_version, _shapes(request, extra_version))
         for id_, schema in extra_schemas.items()
         if schema and (extra_version := Version(id_, schema))
     ]
@@ -116,24 +116,24 @@ def _resolved(
     merged = Merged(merged.shapes, merged.fits, (*merged.unfit, *unreadable), merged.differences)
     try:
         _refuse_alike(merged.shapes)
-        read = options.by.read(options.of, merged)
+        read = request.by.read(request.of, merged)
     except Unsupported as error:
-        problems.append(Problem(options.where, "unsupported-schema", f"`{options.subject}`: {error.message}", error.hint))
-        return _unread(options, SluiceError("unsupported-schema", error.message, error.hint))
-    columns, required = _columns(options, merged, read, problems)
-    if options.contract:  # other fields of the schemas may have names that columns cannot have
+        problems.append(Problem(request.where, "unsupported-schema", f"`{request.subject}`: {error.message}", error.hint))
+        return _unread(request, SluiceError("unsupported-schema", error.message, error.hint))
+    columns, required = _columns(request, merged, read, problems)
+    if request.contract:  # other fields of the schemas may have names that columns cannot have
         kept_names = {column.name for column, _ in columns}
         read = replace(read, columns=tuple(read_column for read_column in read.columns if read_column["name"] in kept_names))
     absent_ids = (id_ for id_, schema in extra_schemas.items() if schema is None)
-    sql = ((column.name, sql) for column, sql in columns)
-    decoding = confluent_frame.decoding(options.of, merged, read, sql, required, absent_ids)
+    columns_sql = ((column.name, sql) for column, sql in columns)
+    decoding = confluent_frame.decoding(request.of, merged, read, columns_sql, required, absent_ids)
     refusals = tuple((difference.version.id, difference.kind, str(difference)) for difference in merged.differences)
     numbers = tuple(version.number for version in subject.versions if version.number)
     newest_version = subject.versions[-1]
     names = next((tuple(fit.names.items()) for fit in merged.fits if fit.version == newest_version), ())
     registered = PlannedSubject(
-        of=options.of,
-        subject=options.subject,
+        of=request.of,
+        subject=request.subject,
         numbers=numbers,
         refused=refusals,
         columns_known=True,
@@ -157,100 +157,102 @@ def _refuse_alike(shapes: Iterable[ColumnShape], path: tuple[str, ...] = ()) -> 
         _refuse_alike(shape.inside, (*path, shape.name))
 
 
-def _unread(options: SubjectRequest, error: SluiceError) -> ResolvedSchema:
+def _unread(request: SubjectRequest, error: SluiceError) -> ResolvedSchema:
     """Returns the result without the registry's answer. Only tests run with it."""
-    resolved = _of_columns(options, error)
+    resolved = _of_columns(request, error)
     if resolved:
         return resolved
     columns = tuple(
-        Column(contract_field.name, contract_field.type, "", where=options.contract_places.get(contract_field.name))
-        for contract_field in options.contract
+        Column(contract_field.name, contract_field.type, "", where=request.contract_places.get(contract_field.name))
+        for contract_field in request.contract
     )
     decoding = Decoding(tuple((column.name, f"CAST(NULL AS {column.type.sql})") for column in columns), ())
     return ResolvedSchema(
         columns,
         decoding,
         PlannedSubject(
-            of=options.of, subject=options.subject, numbers=(), refused=(), columns_known=bool(options.contract), trouble=error
+            of=request.of, subject=request.subject, numbers=(), refused=(), columns_known=bool(request.contract), trouble=error
         ),
     )
 
 
-def _of_columns(options: SubjectRequest, error: SluiceError) -> ResolvedSchema | None:
+def _of_columns(request: SubjectRequest, error: SluiceError) -> ResolvedSchema | None:
     """Resolves by a schema made of the declared columns; None if no schema can have them."""
-    if not options.contract:
+    if not request.contract:
         return None
     problems: list[Problem] = []
     try:
         schema = schema_of(
-            options.by, options.topic, [Field(contract_field.name, contract_field.type) for contract_field in options.contract]
+            request.by, request.topic, [Field(contract_field.name, contract_field.type) for contract_field in request.contract]
         )
-        resolved = _resolved(options, Subject(options.subject, (Version(0, schema, 1),)), {}, problems)
+        resolved = _resolved(request, Subject(request.subject, (Version(0, schema, 1),)), {}, problems)
     except (Unsupported, KeyError):
         return None
     return None if problems else replace(resolved, registered=replace(resolved.registered, numbers=(), trouble=error))
 
 
-def _shapes(options: SubjectRequest, version: Version) -> tuple[ColumnShape, ...] | str:
+def _shapes(request: SubjectRequest, version: Version) -> tuple[ColumnShape, ...] | str:
     """Returns the version's fields, or the reason why it has none that can be columns."""
-    if version.schema.kind != options.by.kind:
-        return f"is of the kind {version.schema.kind}, and the spec says {options.format}"
+    if version.schema.kind != request.by.kind:
+        return f"is of the kind {version.schema.kind}, and the spec says {request.format}"
     try:
-        shapes = options.by.shapes(version.schema)
+        shapes = request.by.shapes(version.schema)
     except Unsupported as error:
         return f"cannot become columns: {error.message}" + (f" ({error.hint})" if error.hint else "")
     return shapes or "has no field that could be a column"
 
 
 def _columns(
-    options: SubjectRequest, merged: Merged, read: DecoderDescription, problems: list[Problem]
+    request: SubjectRequest, merged: Merged, read: DecoderDescription, problems: list[Problem]
 ) -> tuple[list[tuple[Column, str]], list[str]]:
     """Returns the columns with their SQL, and the names of those that must not be null."""
     shapes = {shape.name: shape for shape in read.shapes or merged.shapes}
-    sql = {name: decoder.column_sql(options.of, name) for name in (*shapes, *(column.name for column in read.own_columns))}
-    if not options.contract:
-        is_single = len(shapes) == 1 and "value" in shapes and options.single
+    sql_by_name = {
+        name: decoder.column_sql(request.of, name) for name in (*shapes, *(column.name for column in read.own_columns))
+    }
+    if not request.contract:
+        is_single = len(shapes) == 1 and "value" in shapes and request.single
         return [
             (
                 Column(
-                    options.single or name if is_single else name,
+                    request.single or name if is_single else name,
                     shape.type,
                     shape.doc,
-                    where=options.where,
+                    where=request.where,
                     renamed=_renamed(shape),
                 ),
-                sql[name],
+                sql_by_name[name],
             )
             for name, shape in shapes.items()
         ], []
     columns = []
-    for contract_field in options.contract:
-        where = options.contract_places[contract_field.name]
+    for contract_field in request.contract:
+        where = request.contract_places[contract_field.name]
         shape = shapes.get(contract_field.name)
         if shape is None:
             hint = did_you_mean(contract_field.name, shapes, f"its fields are {', '.join(f'`{name}`' for name in shapes)}")
             problems.append(
-                Problem(where, "not-in-schema", f"no schema of `{options.subject}` has a field `{contract_field.name}`", hint)
+                Problem(where, "not-in-schema", f"no schema of `{request.subject}` has a field `{contract_field.name}`", hint)
             )
             continue
         mismatch = next(unlike(contract_field.type, shape.type, contract_field.name), None)
         if mismatch:
             problems.append(
                 Problem(
-                    where, "not-in-schema", f"in the schemas of `{options.subject}` {mismatch}", "write the type that they have"
+                    where, "not-in-schema", f"in the schemas of `{request.subject}` {mismatch}", "write the type that they have"
                 )
             )
             continue
-        column_sql = reshaped(sql[contract_field.name], shape.type, contract_field.type)
+        column_sql = reshaped(sql_by_name[contract_field.name], shape.type, contract_field.type)
         columns.append(
             (Column(contract_field.name, contract_field.type, shape.doc, where=where, renamed=_renamed(shape)), column_sql)
         )
     required = [
         contract_field.name
-        for contract_field in options.contract
+        for contract_field in request.contract
         if contract_field.required and contract_field.name in {column.name for column, _ in columns}
     ]
-    columns += [(column, sql[column.name]) for column in read.own_columns]
+    columns += [(column, sql_by_name[column.name]) for column in read.own_columns]
     return columns, required
 
 

@@ -145,8 +145,8 @@ class Export(Document):
             yield Problem(
                 where, "bad-template", fault, "write `{window_start:%Y-%m-%d}`, with parts of a date as `strftime` has them"
             )
-        elif shared_file := self._shared_file():
-            yield Problem(where, "bad-template", *shared_file)
+        elif shared_fault := self._shared_file():
+            yield Problem(where, "bad-template", *shared_fault)
         if self.file.format != "csv" and self.file.node.get("for_spreadsheets") is not None:
             message = f"`for_spreadsheets` has no effect with `format: {self.file.format}`"
             yield Problem(self.file.key_place("for_spreadsheets"), "unused-key", message, "remove it, or write `format: csv`")

@@ -73,7 +73,7 @@ def _changed_clocks(zone: tzinfo) -> Iterator[datetime]:
             hours = ((day + timedelta(hours=hour)).astimezone(zone) for hour in range(24))
             yield from (
                 hour_start for hour_start in hours if hour_start.hour or hour_start.minute or hour_start.fold
-            )  # the first midnight was there
+            )  # the first midnight is among the starts of days already
         day += timedelta(days=1)
 
 

@@ -24,7 +24,7 @@ def written(plan: Plan, pipeline: Pipeline) -> Iterator[tuple[Export, Record]]:
 
 
 def write_again(plan: Plan, export: Export, record: Record, current_time: datetime) -> ExportDone | None:
-    """Writes a file again. Returns None where the export by now has another file for the window, so that this one cannot be written."""
+    """Writes a file again. Returns None where the export has another file for the window by now: this one cannot be written again."""
     if not _is_written(export, record, current_time):
         return None
     return write(export, window.chosen(export, record.window, current_time), current_time, plan.secrets)

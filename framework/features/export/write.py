@@ -162,8 +162,8 @@ def _mark(draft: Path) -> None:
 
 
 def _digest(file: Path) -> str:
-    whole = hashlib.sha256()
+    file_digest = hashlib.sha256()
     with file.open("rb") as stream:
         while part := stream.read(1 << 20):
-            whole.update(part)
-    return whole.hexdigest()
+            file_digest.update(part)
+    return file_digest.hexdigest()

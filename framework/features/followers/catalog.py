@@ -86,11 +86,11 @@ def follow(committed: FollowInput) -> int:
         raise _changed(committed, "it is not there any more")
     # These are listed first, since a file that another machine writes from here on may be the one that is listed in the end.
     old_files = published.files(committed.table, committed.follower)
-    current_files = {existing_table.file} if existing_table else set()  # readers may just have begun
-    if existing_table is None or not _shows(existing_table, listed_document):  # else a run died behind this
-        current_files.add(_show(committed, existing_table, listed_document))
+    kept_files = {existing_table.file} if existing_table else set()  # readers may just have begun
+    if existing_table is None or not _shows(existing_table, listed_document):  # else a run died after it had listed this
+        kept_files.add(_show(committed, existing_table, listed_document))
     for old_file in old_files:
-        if old_file not in {committed.table.files.path(file) for file in current_files}:
+        if old_file not in {committed.table.files.path(file) for file in kept_files}:
             published.delete(committed.table, old_file)
     return 0
 
@@ -157,9 +157,9 @@ def _changes(committed: FollowInput, existing_table: Metadata, listed_document: 
         yield f"its newest snapshot is {existing_table.refs.get('main')}, which Sluice did not list there"
     elif other_refs := sorted(set(existing_table.refs) - {"main"}):
         yield f"it has {', '.join(f'`{name}`' for name in other_refs)} beside main"
-    for forms, number in _FORMS:
-        own_forms = {form[number]: _text(form) for form in listed_document[forms]}
-        if any(own_forms.get(form[number]) != _text(form) for form in existing_table.document[forms]):
+    for forms, id_key in _FORMS:
+        own_forms = {form[id_key]: _text(form) for form in listed_document[forms]}
+        if any(own_forms.get(form[id_key]) != _text(form) for form in existing_table.document[forms]):
             yield f"its {forms} are others"
 
 

@@ -68,22 +68,22 @@ def follow(committed: FollowInput) -> int:
             "delta-cannot-show", f"the table's folder {root} has a `%` in its name, which Delta's library reads wrongly", hint
         )
     files = {_inside(root, committed.table.files.path(file.location)): file for file in committed.files()}
-    of_table = _schema(committed)
-    log, schema = _log(root), Schema.from_arrow(_of_delta(of_table))
+    table_schema = _schema(committed)
+    log, log_schema = _log(root), Schema.from_arrow(_of_delta(table_schema))
     _refuse_later(committed, log)
-    new = None if log is None or log.metadata().name != _name(committed) else _new_columns(log, schema)
-    listed = set() if log is None or new is None else _listed(log)
-    adding = {path: file for path, file in files.items() if path not in listed}
-    _refuse_other_columns(committed, root, adding, of_table)
-    adds = [_add(path, file) for path, file in adding.items()]
+    added_columns = None if log is None or log.metadata().name != _name(committed) else _new_columns(log, log_schema)
+    listed = set() if log is None or added_columns is None else _listed(log)
+    added_files = {path: file for path, file in files.items() if path not in listed}
+    _refuse_other_columns(committed, root, added_files, table_schema)
+    adds = [_add(path, file) for path, file in added_files.items()]
     try:
-        if log is None or new is None:
-            _write_whole(committed, root, schema, adds)
+        if log is None or added_columns is None:
+            _write_whole(committed, root, log_schema, adds)
         else:
-            _write_changes(committed, log, new, schema, [*adds, *map(_remove, sorted(listed - files.keys()))])
+            _write_changes(committed, log, added_columns, log_schema, [*adds, *map(_remove, sorted(listed - files.keys()))])
     except CommitFailedError:  # a transaction of the same name came between
         raise taken(committed.follower) from None
-    return sum(file.rows for file in adding.values())
+    return sum(file.rows for file in added_files.values())
 
 
 def _refuse_later(committed: FollowInput, log: DeltaTable | None) -> None:

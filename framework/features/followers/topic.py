@@ -88,7 +88,7 @@ def plan_follower(written: Options, pipeline: Pipeline, draft: Draft) -> Followe
     topic = draft.topics.get(written.topic)
     cluster = topic.cluster if topic else _cluster(pipeline, draft, written)
     name = topic.kafka_name if topic else written.topic
-    problem_count = len(draft.problems)
+    problems_before = len(draft.problems)
     draft.problems.extend(_problems(written, pipeline, name, cluster))
     rows = Rows(pipeline.table.columns, draft.problems, kafka=(), event_time=False, document=written.node)
     where = rows.unguarded_condition(written.where, written.place("where")) if written.where else None
@@ -98,7 +98,7 @@ def plan_follower(written: Options, pipeline: Pipeline, draft: Draft) -> Followe
         draft.problems.append(Problem(written.place("where"), "can-fail", message, hint))
     keys = _keys(written, pipeline, rows)
     schema = _schema(written, pipeline, name, cluster, draft) if written.value in ROWS.declared() and cluster else None
-    if cluster is None or len(draft.problems) > problem_count:
+    if cluster is None or len(draft.problems) > problems_before:
         return None
     table = pipeline.table
     onward = Onward(
@@ -180,7 +180,7 @@ def _keys(written: Options, pipeline: Pipeline, rows: Rows) -> tuple[Column, ...
     keys = pipeline.table.keys
     by_name = {column.name: column for column in pipeline.table.columns}
     if written.key is None:
-        return tuple(by_name[name] for name in keys if name in by_name)  # of one that is not there its own place says it
+        return tuple(by_name[name] for name in keys if name in by_name)  # a key that is no column was reported at its own place
     if keys and keys != (written.key,):
         message = f"the table has one row per {', '.join(keys)}, and messages by `{written.key}` could not be told apart"
         rows.problems.append(Problem(written.place("key"), "other-key", message, "remove `key`: the table's keys are the key"))
@@ -211,8 +211,8 @@ def follow(committed: FollowInput) -> int:
     from framework.features.followers import _kafka_sink as kafka_sink
 
     onward: Onward = committed.follower.options
-    chosen = onward.where or "true"
-    current_rows = committed.changes.now().where(chosen)
+    is_chosen = onward.where or "true"
+    current_rows = committed.changes.now().where(is_chosen)
     messages = current_rows.selectExpr(_key(onward), f"{_whole_value(committed, onward)} AS value", *_place(committed))
     if onward.deletes:
         for deletions in _left(committed, messages) if committed.is_first else _gone(committed, current_rows, onward):
@@ -257,7 +257,7 @@ def _left(committed: FollowInput, messages: DataFrame) -> Iterator[DataFrame]:
     keys = kafka_sink.sent_keys(messages.sparkSession, committed.turn, committed.secrets)
     if keys is not None:
         no_row = (
-            "xxhash64(key) | shiftleft(1L, 63)"  # a repeat is known by it, and it is the id of no row: those are not negative
+            "xxhash64(key) | shiftleft(1L, 63)"  # it identifies a repeat, and is the id of no row, since row ids are not negative
         )
         left_keys = keys.join(messages.select("key"), "key", "left_anti").selectExpr("*", f"{no_row} AS {ROW}")
         yield left_keys.selectExpr("key", "CAST(NULL AS BINARY) AS value", *_place(committed, is_deleted=True))
@@ -289,9 +289,9 @@ def _place(committed: FollowInput, is_deleted: bool = False) -> Iterator[str]:
 
     commit = f"CAST({committed.until} AS BIGINT)" if is_deleted else f"coalesce({COMMIT}, {committed.until})"
     # A row that a rollback brings back has the commit of long ago, and is no repeat.
-    header = commit if committed.grows else f"concat({commit}, {literal(f'-{committed.step.until}')})"
+    commit_header = commit if committed.grows else f"concat({commit}, {literal(f'-{committed.step.until}')})"
     headers = {
-        "sluice-table": literal(committed.table.uuid), "sluice-commit": header, "sluice-row": ROW,
+        "sluice-table": literal(committed.table.uuid), "sluice-commit": commit_header, "sluice-row": ROW,
         kafka_sink.SENDER: literal(committed.turn.sender),
     }  # fmt: skip
     structs = (f"struct({literal(name)} AS key, CAST(CAST({sql} AS STRING) AS BINARY) AS value)" for name, sql in headers.items())

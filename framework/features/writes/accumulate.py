@@ -120,10 +120,10 @@ def _in_windows(rows: DataFrame, every: int, size: int) -> DataFrame:
     last_start = f"unix_micros({TIME}) - pmod(unix_micros({TIME}), {micros}L)"
     if size == every:
         return rows.selectExpr("*", f"timestamp_micros({last_start}) AS {WINDOW_START}")
-    # The windows that begin at most `size` before the row, and not at that moment.
-    count = f"({size * 1_000_000}L - pmod(unix_micros({TIME}), {micros}L) + {micros - 1}L) div {micros}L"
-    starts = f"transform(sequence(0, {count} - 1), n -> timestamp_micros({last_start} - n * {micros}L))"
-    return rows.selectExpr("*", f"explode({starts}) AS {WINDOW_START}").where(f"{WINDOW_START} IS NOT NULL")
+    # The windows that begin less than `size` before the row.
+    count_sql = f"({size * 1_000_000}L - pmod(unix_micros({TIME}), {micros}L) + {micros - 1}L) div {micros}L"
+    starts_sql = f"transform(sequence(0, {count_sql} - 1), n -> timestamp_micros({last_start} - n * {micros}L))"
+    return rows.selectExpr("*", f"explode({starts_sql}) AS {WINDOW_START}").where(f"{WINDOW_START} IS NOT NULL")
 
 
 @dataclass(frozen=True)

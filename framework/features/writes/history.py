@@ -77,9 +77,9 @@ def _in_order(target: StagingTarget, batch: DataFrame, near: str) -> DataFrame:
     keyed = target.keyed
     keys, order = (", ".join(map(identifier, names)) for names in (keyed.keys, keyed.order))
     over = f"PARTITION BY {keys} ORDER BY {order}, {_OLD}, {NTH}"
-    earlier_rows = f"OVER ({over} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
+    earlier_window = f"OVER ({over} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
     window_columns = {
-        name: events.filled_value(name, marked, f"last({events.sent_value(name, marked)}, true) {earlier_rows}")
+        name: events.filled_value(name, marked, f"last({events.sent_value(name, marked)}, true) {earlier_window}")
         for name, marked in keyed.unsent
     }
     window_columns[_NEXT_ORDER] = f"lead({by_key.moment(keyed)}) OVER ({over})"
@@ -134,9 +134,9 @@ def _statement(target: StagingTarget, view: str, near: str) -> Iterator[str]:
 
 
 def _columns(keyed: Keyed, columns: Iterable[Column]) -> Iterator[Column]:
-    time = next((column.type for column in columns if column.name == keyed.order[0]), VOID)
+    time_type = next((column.type for column in columns if column.name == keyed.order[0]), VOID)
     for name, doc in VERSION.items():
-        yield Column(name, BOOLEAN if name == IS_CURRENT else time, doc)
+        yield Column(name, BOOLEAN if name == IS_CURRENT else time_type, doc)
 
 
 def _problems(into: WrittenInto, order: str, topics: tuple[Topic, ...], rows: Rows) -> Iterator[Problem]:

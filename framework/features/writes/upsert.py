@@ -52,8 +52,8 @@ def stage(target: StagingTarget, frame: Frame) -> BatchCounts:
             deleted = newest_rows.where(DELETE).count()
         elif target.replays or rising.is_before_stored(target, newest_rows, scan):
             newest_rows = rising.beside_stored(target, newest_rows, scan)
-        new = deletes.without_late(target, newest_rows, scan.near.sql)
-        merge(target, new, scan.near, lambda view: _statement(target, view, scan.near.sql))
+        new_rows = deletes.without_late(target, newest_rows, scan.near.sql)
+        merge(target, new_rows, scan.near, lambda view: _statement(target, view, scan.near.sql))
         if deleted or has_truncate:
             deletes.remember(
                 target, events.without_spread(newest_rows, batch, keyed) if has_truncate else newest_rows.where(DELETE)
@@ -73,9 +73,9 @@ def _statement(target: StagingTarget, view: str, near: str) -> Iterator[str]:
         values[identifier(name)] = (
             f"IF({unsent.holds(marked, f's.{identifier(name)}')}, t.{identifier(name)}, s.{identifier(name)})"
         )
-    time = {rising.TIME: rising.merged_time(keyed, "s", "t")} if keyed.partition else {}
-    not_older = f"{by_key.moment(keyed, 's.', time)} >= {by_key.moment(keyed, 't.')}"  # equal: the same message, read again
-    values.update({identifier(name): sql for name, sql in time.items()})
+    time_sql = {rising.TIME: rising.merged_time(keyed, "s", "t")} if keyed.partition else {}
+    not_older = f"{by_key.moment(keyed, 's.', time_sql)} >= {by_key.moment(keyed, 't.')}"  # equal: the same message, read again
+    values.update({identifier(name): sql for name, sql in time_sql.items()})
     yield f"MERGE INTO {target.attempt_branch} t USING {view} s ON {by_key.same(keyed, 's', 't')}{f' AND {near}' if near else ''}"
     if keyed.deletes:
         yield f"WHEN MATCHED AND s.{DELETE} AND {not_older} THEN DELETE"
