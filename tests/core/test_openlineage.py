@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import uuid
 from collections.abc import Iterator
@@ -41,6 +42,14 @@ from: {{tables: [{namespace}.orders]}}
 steps: [{{sql: "select id, sum(twice) as total from {namespace}.orders group by id"}}]
 into: {{table: {namespace}.sums, write: replace}}
 """
+
+
+@pytest.fixture(autouse=True)
+def environment() -> Iterator[None]:
+    """Removes the variables that the client of OpenLineage sets for itself: commands of later tests would obey them."""
+    yield
+    for name in [name for name in os.environ if name.startswith("OPENLINEAGE_")]:
+        del os.environ[name]
 
 
 @pytest.fixture

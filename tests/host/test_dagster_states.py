@@ -561,8 +561,8 @@ def test_a_run_that_ends_while_the_sensor_reads_is_believed(
     run = planned_run(instance, "QUEUED")
     journal.pause("copy")
 
-    def read_slowly(*arguments: Any) -> Any:
-        state = statuses(*arguments)
+    def read_slowly(*arguments: Any, **more: Any) -> Any:
+        state = statuses(*arguments, **more)
         journal.resume("copy")
         executed_run(instance, run)
         return state
