@@ -1,4 +1,4 @@
-"""The clock that work goes by. Whoever must go by another one is given it."""
+"""The clock that work goes by. Code that must go by another clock gets it as an argument."""
 
 from __future__ import annotations
 

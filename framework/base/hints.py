@@ -22,7 +22,7 @@ def options(environment: str, specs: Path = Path("specs")) -> tuple[str, ...]:
 
 
 def pip(*packages: str) -> str:
-    """The command that installs packages beside Sluice, wherever that is."""
+    """The command that installs packages next to Sluice, wherever that is."""
     program = (
         [sys.executable, "-m", "pip", "install"] if find_spec("pip") else ["uv", "pip", "install", "--python", sys.executable]
     )

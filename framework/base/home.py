@@ -81,7 +81,7 @@ def read(path: Path) -> str:
 
 @contextmanager
 def usable() -> Iterator[None]:
-    """Raises a SetupError where a file of the state cannot be opened, or its folder not be made."""
+    """Raises a SetupError where a file of the state cannot be opened, or its folder cannot be created."""
     try:
         yield
     except OSError as error:

@@ -47,15 +47,15 @@ def closest(name: str, names: Iterable[str]) -> str | None:
         return None
     plain = _plain(name)
     named = _likely(plain, {_plain(candidate): candidate for candidate in names if candidate})
-    near = [
+    close_candidates = [
         (steps, candidate)
         for candidate in named
         if (steps := distance(plain, candidate, limit := _limit(plain, candidate))) <= limit
     ]
-    if near:
-        return named[min(near)[1]]
-    longer = [candidate for candidate in named if _begins(plain, candidate) or _begins(candidate, plain)]
-    return named[min(longer, key=len)] if longer else None
+    if close_candidates:
+        return named[min(close_candidates)[1]]
+    prefix_matches = [candidate for candidate in named if _begins(plain, candidate) or _begins(candidate, plain)]
+    return named[min(prefix_matches, key=len)] if prefix_matches else None
 
 
 def _limit(name: str, candidate: str) -> int:

@@ -150,9 +150,13 @@ def _work() -> None:
 
 def _consume(jvm: Any) -> None:
     """Asks a Kafka that does not exist for messages, so that the client's classes are loaded."""
-    bytes_ = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
+    deserializer = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
     settings = jvm.java.util.HashMap()
-    for key, value in {"bootstrap.servers": "127.0.0.1:1", "key.deserializer": bytes_, "value.deserializer": bytes_}.items():
+    for key, value in {
+        "bootstrap.servers": "127.0.0.1:1",
+        "key.deserializer": deserializer,
+        "value.deserializer": deserializer,
+    }.items():
         settings.put(key, value)
     consumer = jvm.org.apache.kafka.clients.consumer.KafkaConsumer(settings)
     consumer.assign(jvm.java.util.List.of(jvm.org.apache.kafka.common.TopicPartition("topic", 0)))

@@ -67,12 +67,12 @@ def plan_cleanup(plan: Plan, jars: bool) -> Cleanup:
     staying: list[str] = []
     publications = tuple(_publications(plan))
     # A catalog may be a service.
-    whole = [catalog for catalog in plan.catalogs if _goes_whole(catalog)]
+    whole_catalogs = [catalog for catalog in plan.catalogs if _goes_whole(catalog)]
     going = [
-        *_listings(plan, publications, whole),
-        *_tables(plan, publications, whole, staying),
+        *_listings(plan, publications, whole_catalogs),
+        *_tables(plan, publications, whole_catalogs, staying),
         *_services(),
-        *_files(plan, whole, jars),
+        *_files(plan, whole_catalogs, jars),
     ]
     return Cleanup(tuple(going), (*staying, *export_records.left_files(), *_left(going)))
 
@@ -97,36 +97,38 @@ def _publications(plan: Plan) -> Iterator[tuple[Pipeline, Publication]]:
             )
 
 
-def _listings(plan: Plan, publications: Sequence[tuple[Pipeline, Publication]], whole: Sequence[Catalog]) -> Iterator[Going]:
+def _listings(
+    plan: Plan, publications: Sequence[tuple[Pipeline, Publication]], whole_catalogs: Sequence[Catalog]
+) -> Iterator[Going]:
     """The listings in catalogs that are not deleted as a whole."""
     for pipeline, publication in publications:
-        if publication.catalog not in {catalog.name for catalog in whole}:
+        if publication.catalog not in {catalog.name for catalog in whole_catalogs}:
             yield Going(f"the name {publication.words}", 0, partial(unpublish.end, plan, pipeline, publication))
 
 
 def _tables(
-    plan: Plan, publications: Sequence[tuple[Pipeline, Publication]], whole: Sequence[Catalog], staying: list[str]
+    plan: Plan, publications: Sequence[tuple[Pipeline, Publication]], whole_catalogs: Sequence[Catalog], staying: list[str]
 ) -> Iterator[Going]:
     """The tables of these specs, in catalogs that are not deleted as a whole."""
     for catalog in plan.catalogs:
-        if catalog in whole:
+        if catalog in whole_catalogs:
             continue
-        mine: set[str] = set()
+        own_identifiers: set[str] = set()
         for pipeline in plan.pipelines:
             if pipeline.table.catalog == catalog:
                 try:
                     for table in drop.of_pipeline(pipeline):
-                        mine.add(table.identifier)
+                        own_identifiers.add(table.identifier)
                         staying += [f"{path}, which {table.name} names and which is not in its folder" for path in table.outside]
                         yield Going(f"table {table.words}", table.bytes, partial(drop.drop, table, True))
                 except RefusedError as refused:
                     staying.append(f"table {catalog.name}.{pipeline.table.identifier}: {refused.message}")
         component = catalogs.client_of(catalog)
-        mine |= {publication.identifier for _, publication in publications if publication.catalog == catalog.name}
-        other_tables = sorted(set(metadata.names(catalog)) - mine)
+        own_identifiers |= {publication.identifier for _, publication in publications if publication.catalog == catalog.name}
+        other_tables = sorted(set(metadata.names(catalog)) - own_identifiers)
         if place := component.where():
-            also = f", which still has {', '.join(other_tables)}" if other_tables else ", then without tables"
-            staying.append(f"catalog {catalog.name} in {place}{also}")
+            others_text = f", which still has {', '.join(other_tables)}" if other_tables else ", then without tables"
+            staying.append(f"catalog {catalog.name} in {place}{others_text}")
 
 
 def _goes_whole(catalog: Catalog) -> bool:
@@ -161,16 +163,18 @@ def _is_ours(catalog: Catalog, identifier: str) -> bool:
     return listed or protocol.OWNER in table.properties or protocol.OF in table.properties
 
 
-def _files(plan: Plan, whole: Sequence[Catalog], jars: bool) -> Iterator[Going]:
-    for path in dict.fromkeys(_existing(plan, whole, jars)):
+def _files(plan: Plan, whole_catalogs: Sequence[Catalog], jars: bool) -> Iterator[Going]:
+    for path in dict.fromkeys(_existing(plan, whole_catalogs, jars)):
         if path.exists() or path.is_symlink():
             yield Going(str(path), _size(path), partial(_remove, path))
 
 
-def _existing(plan: Plan, whole: Sequence[Catalog], jars: bool) -> Iterator[Path]:
-    staying = [place for catalog in plan.catalogs if catalog not in whole for place in catalogs.client_of(catalog).places()]
-    for place in (place for catalog in whole for place in catalogs.client_of(catalog).places()):
-        if not any(_overlap(place.resolve(), staying_place.resolve()) for staying_place in staying):  # a warehouse may be of two
+def _existing(plan: Plan, whole_catalogs: Sequence[Catalog], jars: bool) -> Iterator[Path]:
+    staying_places = [
+        place for catalog in plan.catalogs if catalog not in whole_catalogs for place in catalogs.client_of(catalog).places()
+    ]
+    for place in (place for catalog in whole_catalogs for place in catalogs.client_of(catalog).places()):
+        if not any(_overlap(place.resolve(), other.resolve()) for other in staying_places):  # a warehouse may be of two
             yield place
     yield from (services.folder(name) for name in services.services() if (services.folder(name) / "lock").exists())
     settings = home() / "dagster" / "dagster.yaml"
@@ -204,17 +208,19 @@ def _whole(folder: Path, files: list[Path]) -> list[Path]:
 
 def _of_environments(folder: Path, files: list[Path]) -> list[Path]:
     """Like `_whole()`, for a folder in which each environment may have a folder of its own."""
-    inner = sorted({path.parent for path in files} - {folder})
-    going = [entry for place in inner for entry in _whole(place, [path for path in files if path.parent == place])]
-    return _whole(folder, [*(path for path in files if path.parent == folder), *going])
+    inner_folders = sorted({path.parent for path in files} - {folder})
+    deleted_paths = [
+        entry for place in inner_folders for entry in _whole(place, [path for path in files if path.parent == place])
+    ]
+    return _whole(folder, [*(path for path in files if path.parent == folder), *deleted_paths])
 
 
 def _left(going: list[Going]) -> Iterator[str]:
     """The entries of `.sluice` that stay."""
     deleted_paths = {item.words for item in going}
     for path in sorted(home().iterdir()) if home().exists() else ():
-        inside = sorted(path.iterdir()) if path.is_dir() and not path.is_symlink() else []
-        if str(path) not in deleted_paths and not (inside and all(str(child) in deleted_paths for child in inside)):
+        children = sorted(path.iterdir()) if path.is_dir() and not path.is_symlink() else []
+        if str(path) not in deleted_paths and not (children and all(str(child) in deleted_paths for child in children)):
             yield str(path)
 
 

@@ -103,12 +103,12 @@ def _alone(port: int, read_only: bool) -> Iterator[tuple[int, ...]]:
 
 
 def _wait(server: Server, port: int, stopped: Callable[[], bool]) -> None:
-    until = time.monotonic() + DAGSTER_STARTING
+    deadline = time.monotonic() + DAGSTER_STARTING
     while not stopped():
         if ended := server.ended():
             raise ended
         if http.status(port, "GET", "/server_info") == 200:
             return
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             raise process.failed(f"Dagster did not answer within {DAGSTER_STARTING:.0f} seconds", server.log)
         time.sleep(0.2)

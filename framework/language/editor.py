@@ -99,8 +99,8 @@ def _text(shape: ScalarShape) -> dict[str, Any]:
     if shape.secret == "must":
         return {"type": "string", "pattern": IS_SECRET, "patternErrorMessage": "Write `${secret:NAME}`."}
     pattern = shape.scalar.pattern
-    looks = {"number": _NUMBERS, "boolean": ("true", "false")}
-    types = ["string", *(name for name, texts in looks.items() if any(re.search(pattern, text) for text in texts))]
+    texts_by_type = {"number": _NUMBERS, "boolean": ("true", "false")}
+    types = ["string", *(name for name, texts in texts_by_type.items() if any(re.search(pattern, text) for text in texts))]
     if not pattern:
         return {"type": types}
     pattern = pattern if re.search(pattern, "${var:NAME}") else f"({pattern})|{HAS_VARIABLE}"

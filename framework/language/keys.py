@@ -170,9 +170,11 @@ def _owners(name: str, slots: Mapping[str, Slot]) -> list[str]:
 def _above(failure: Misfit, name: str) -> str:
     """A hint for an option that is one level too deep, or for a step outside of `steps`."""
     if not failure.path:
-        steps = [slot.shape for slot in _slots(failure.shape)[0].values() if isinstance(slot.shape, ListShape)]
-        names = [slots for shape in steps if isinstance(shape.item, FilesShape) for slots in shape.item.slots()]
-        return "it is a step: write it under `steps`" if name in names else ""
+        list_shapes = [slot.shape for slot in _slots(failure.shape)[0].values() if isinstance(slot.shape, ListShape)]
+        step_names = [
+            step_name for shape in list_shapes if isinstance(shape.item, FilesShape) for step_name in shape.item.slots()
+        ]
+        return "it is a step: write it under `steps`" if name in step_names else ""
     kinds: Iterable[BoundClass] = document_types().values()
     options = [record_shape(kind).slots for kind in kinds]
     if any(failure.path[0] in slots and name in slots for slots in options) and len(failure.path) == 1:

@@ -13,27 +13,27 @@ _PLAIN = re.compile(r"([A-Za-z_]\w*):\s+(\S.*)")
 def first_item(lines: Sequence[str], dash: int, column: int) -> int | None:
     """The first item without its `- ` in the list that the `- ` on the line `dash` continues; None where no item lacks it."""
     items: list[int] = []
-    deeper: list[int] = []
+    deeper_lines: list[int] = []
     for number in range(dash - 1, -1, -1):
         text = lines[number].strip()
         if not text or text.startswith("#"):
             continue
         indent = _indent(lines[number])
         if indent > column:
-            deeper.append(number)
-        elif indent == column and not _is_head_of_list(lines, number, items, deeper):
+            deeper_lines.append(number)
+        elif indent == column and not _is_head_of_list(lines, number, items, deeper_lines):
             if text.startswith("-"):
                 return None
             items.append(number)
-            deeper = []
+            deeper_lines = []
         else:
-            return _first(lines, items or deeper) if _HEAD.fullmatch(text) else None
+            return _first(lines, items or deeper_lines) if _HEAD.fullmatch(text) else None
     return None
 
 
-def _is_head_of_list(lines: Sequence[str], number: int, items: Sequence[int], deeper: Sequence[int]) -> bool:
+def _is_head_of_list(lines: Sequence[str], number: int, items: Sequence[int], deeper_lines: Sequence[int]) -> bool:
     """Whether a line is the key of a list whose items have the same indent as the key."""
-    return bool(items) and not deeper and _HEAD.fullmatch(lines[number].strip()) is not None
+    return bool(items) and not deeper_lines and _HEAD.fullmatch(lines[number].strip()) is not None
 
 
 def _first(lines: Sequence[str], numbers: Sequence[int]) -> int | None:

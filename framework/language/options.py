@@ -89,8 +89,8 @@ class StepDocument:
 
 @dataclass(frozen=True)
 class StepName:
-    """Marks a type whose values are the names of `components`, such as `steps`. `noun` is one of them; `later` are names that have no
-    file yet."""
+    """Marks a type whose values are the names of the `components` of one kind, such as `steps`. `noun` is the word for one of them, such
+    as `step`; `later` are names that have no file yet."""
 
     components: str
     noun: str
@@ -99,7 +99,7 @@ class StepName:
 
 @dataclass(frozen=True)
 class ComponentOptions:
-    """Marks a map with the options of one of these components, such as `followers`. The file of each declares them as `Options`,
+    """Marks a map with the options of one of the `components`, such as `followers`. The file of each declares them as `Options`,
     `known_by` the file's name. `but` are components that are left out."""
 
     components: str
@@ -112,7 +112,7 @@ class ComponentOptions:
 
 @dataclass(frozen=True)
 class ComponentName:
-    """Marks a text that is the name of one of these components, such as `formats`, whose file has the attribute `having`; or one of
+    """Marks a text that is the name of one of the `components`, such as `formats`, whose file has the attribute `having`; or one of
     `besides`. The `does` of each attribute completes the option's help."""
 
     components: str

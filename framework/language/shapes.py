@@ -88,7 +88,7 @@ class RecordShape(Shape):
         return self.chosen.records.get(next((value.text for key, value in node.entries if key.text == option_name), ""))
 
     def complete(self, node: YamlNode) -> RecordShape:
-        """The shape, and the options of the component that the map names, or of all components if it names none."""
+        """The shape with the options of the component that the map names, or of all components if it names none."""
         if self.chosen is None:
             return self
         component_shape = self.named(node)
@@ -116,7 +116,7 @@ class Chosen:
 
 @dataclass(frozen=True, eq=False)
 class FilesShape(Shape):
-    """A map with one key, which is the name of a file in a package."""
+    """A map with one key, which is the name of a component, such as a step."""
 
     form = "map"
     files: StepName

@@ -146,11 +146,11 @@ class Tree:
         for item in self.events:
             if isinstance(item, yaml.SequenceEndEvent):
                 break
-            node, inner = self.build(item, depth + 1, bool(event.flow_style))
+            node, item_height = self.build(item, depth + 1, bool(event.flow_style))
             if len(items) == MAX_ITEMS:
                 raise Stop(_too_many_parts(where, f"list has over {MAX_ITEMS:,} items"))
             items.append(node)
-            height = max(height, inner)
+            height = max(height, item_height)
         return YamlNode("list", where, items=tuple(items)), height + 1
 
     def mapping(self, event: Any, where: Where, depth: int) -> tuple[YamlNode, int]:
@@ -163,9 +163,9 @@ class Tree:
             key, key_height = self.build(item, depth + 1, bool(event.flow_style))
             outer = self.hidden
             self.hidden = outer or SECRET_NAME.search(key.text[:MAX_KEY]) is not None
-            value, inner = self.build(next(self.events), depth + 1, bool(event.flow_style))
+            value, value_height = self.build(next(self.events), depth + 1, bool(event.flow_style))
             self.hidden = outer
-            height = max(height, inner, key_height)
+            height = max(height, value_height, key_height)
             problem = _key_problem(key, entries)
             if depth == 1 and key.text == next(iter(entries), None):
                 # The kind appears a second time: a new document without a `---` before it.

@@ -105,8 +105,8 @@ def listener(port: int) -> str:
 def _group_ends(child: subprocess.Popen[bytes], number: int, seconds: float) -> bool:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, number)
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
         child.poll()
         if not _group_lives(child.pid):
             return True

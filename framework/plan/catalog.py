@@ -11,7 +11,8 @@ from framework.plan.topic import SecretStore
 
 @dataclass(frozen=True)
 class Listing:
-    """The part of a catalog's document about another catalog, which lists its tables too. Without `namespace` under their own names."""
+    """The part of a catalog's document about another catalog, which lists its tables too. Without `namespace`, they are
+    listed under their own names."""
 
     catalog: str
     namespace: str | None

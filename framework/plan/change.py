@@ -90,10 +90,10 @@ def changes(pipeline: Pipeline, existing: TableNow | None) -> tuple[Change, ...]
         else []
     )
     planned = Struct(tuple(Field(column.name, stored(column.type)) for column in pipeline.table.columns))
-    renamed = {(path, new_name) for column in pipeline.table.columns for path, new_name in column.renamed}
-    differences = _inside((), Struct(existing.columns), planned, renamed)
-    columns = [_column(pipeline, existing, *difference) for difference in differences]
-    return (*adoption, *columns, *_schemas(pipeline, existing), *_layout(pipeline, existing))
+    renames = {(path, new_name) for column in pipeline.table.columns for path, new_name in column.renamed}
+    differences = _inside((), Struct(existing.columns), planned, renames)
+    column_changes = [_column(pipeline, existing, *difference) for difference in differences]
+    return (*adoption, *column_changes, *_schemas(pipeline, existing), *_layout(pipeline, existing))
 
 
 def refusal_text(refused: Iterable[Change]) -> str:
@@ -137,7 +137,7 @@ _Renamed = Set[tuple[Path, str]]  # the path with the old name, and the new name
 
 
 def _differences(path: Path, old: Type, new: Type, renames: _Renamed, current_path: Path) -> Iterator[_Difference]:
-    """The differences between two types. `above` is the path with current names, without `element`, `key` and `value`."""
+    """The differences between two types. `current_path` is the path with current names, without `element`, `key` and `value`."""
     if isinstance(old, Struct) and isinstance(new, Struct):
         yield from _inside(path, old, new, renames, current_path)
     elif isinstance(old, Array) and isinstance(new, Array):
@@ -275,7 +275,9 @@ def place(pipeline: Pipeline, name: str) -> Where:
     """The line of the specs that defines the column; for a removed column, the option that decides whether it stays."""
     column_place = next((column.where for column in pipeline.table.columns if folded(column.name) == folded(name)), None)
     # A project's own step may leave out the place.
-    step = next((step for step in reversed(pipeline.steps) if any(name == set_ for set_, _ in step.assign)), None)
+    step = next(
+        (step for step in reversed(pipeline.steps) if any(name == assigned_name for assigned_name, _ in step.assign)), None
+    )
     return column_place or (step.where if step else _option(pipeline, "kafka_columns" if name in _KAFKA else "schema_changes"))
 
 

@@ -73,18 +73,20 @@ def _difference(
 ) -> Difference | None:
     fits = [[not _unlike(want, row, types) for row in rows] for want in expected]
     matched = _matching(fits, len(rows))
-    missing = [index for index in range(len(expected)) if index not in matched.values()]
-    unexpected = [index for index in range(len(rows)) if index not in matched]
-    if not missing and not unexpected:
+    missing_indexes = [index for index in range(len(expected)) if index not in matched.values()]
+    unexpected_indexes = [index for index in range(len(rows)) if index not in matched]
+    if not missing_indexes and not unexpected_indexes:
         return None
     pairs = []
-    for want, row in _closest(missing, unexpected, lambda want, row: _unlike(expected[want], rows[row], types), expected):
+    for want, row in _closest(
+        missing_indexes, unexpected_indexes, lambda want, row: _unlike(expected[want], rows[row], types), expected
+    ):
         unequal = _unlike(expected[want], rows[row], types)
         pairs.append(Pair(expected[want], rows[row], unequal, _message(example, rows[row])))
-        missing.remove(want)
-        unexpected.remove(row)
-    pairs += [Pair(expected[index], None) for index in missing]
-    pairs += [Pair(None, rows[index], (), _message(example, rows[index])) for index in unexpected]
+        missing_indexes.remove(want)
+        unexpected_indexes.remove(row)
+    pairs += [Pair(expected[index], None) for index in missing_indexes]
+    pairs += [Pair(None, rows[index], (), _message(example, rows[index])) for index in unexpected_indexes]
     named_columns = {name for want in expected for name in want}
     shown_columns = default_columns if noun == "bad row" or not named_columns else ()
     columns = tuple(name for name in types if name in named_columns or name in shown_columns)
@@ -123,14 +125,17 @@ def _matching(fits: Sequence[Sequence[bool]], rows: int) -> dict[int, int]:
 
 
 def _closest(
-    missing: Sequence[int], unexpected: Sequence[int], unlike: Callable[[int, int], tuple[str, ...]], expected: Sequence[Row]
+    missing_indexes: Sequence[int],
+    unexpected_indexes: Sequence[int],
+    unlike: Callable[[int, int], tuple[str, ...]],
+    expected: Sequence[Row],
 ) -> list[tuple[int, int]]:
     """Pairs with the fewest differing columns, the best first. Rows without a common column pair only if each is the only one left."""
-    is_only_pair = len(missing) == len(unexpected) == 1
+    is_only_pair = len(missing_indexes) == len(unexpected_indexes) == 1
     ranked = sorted(
         (len(unequal), want, row)
-        for want in missing
-        for row in unexpected
+        for want in missing_indexes
+        for row in unexpected_indexes
         if (unequal := unlike(want, row)) and (is_only_pair or len(unequal) < len(expected[want]))
     )
     pairs: list[tuple[int, int]] = []

@@ -17,13 +17,13 @@ def lineage(pipeline: Pipeline) -> Mapping[str, frozenset[str]]:
     if isinstance(pipeline.source, SelectSource):
         origins = {name: frozenset(columns) for name, columns in pipeline.source.origins}
     else:
-        source = pipeline.source.columns if pipeline.source else pipeline.topic.columns
-        origins = {column.name: frozenset([column.name]) for column in source}
-    kafka = {column.name: frozenset([column.name]) for column in pipeline.kafka_columns}
-    event_time = {} if pipeline.source else {EVENT_TIME: frozenset([pipeline.topic.event_time or KAFKA_COLUMNS[-1].name])}
+        source_columns = pipeline.source.columns if pipeline.source else pipeline.topic.columns
+        origins = {column.name: frozenset([column.name]) for column in source_columns}
+    kafka_origins = {column.name: frozenset([column.name]) for column in pipeline.kafka_columns}
+    event_time_origin = {} if pipeline.source else {EVENT_TIME: frozenset([pipeline.topic.event_time or KAFKA_COLUMNS[-1].name])}
     for step in pipeline.steps:
-        origins = _after(step, origins, {**origins, **kafka, **event_time})
-    origins = {**kafka, **event_time, **origins}
+        origins = _after(step, origins, {**origins, **kafka_origins, **event_time_origin})
+    origins = {**kafka_origins, **event_time_origin, **origins}
     if pipeline.table.keyed and pipeline.table.keyed.versions:
         origins |= dict.fromkeys(VERSION, origins[pipeline.table.keyed.order[0]])
     if pipeline.table.accumulated:

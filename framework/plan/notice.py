@@ -48,8 +48,8 @@ class NotSentYet(SluiceError):
 @dataclass(frozen=True, kw_only=True)
 class NoticeContent:
     """The content of a notice. `window` are the beginning and the end of the window, if there is one. `content` is the file's
-    path on this machine. `link` returns an address of a file in an object store that is valid for some seconds, and the time at
-    which it ends."""
+    path on this machine. `link(seconds)` returns an address of the file in an object store that is valid for so many seconds, and
+    the time at which it ends."""
 
     title: str
     lines: tuple[str, ...]

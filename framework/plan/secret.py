@@ -22,7 +22,7 @@ class MaskKey:
 
 @dataclass(frozen=True)
 class Joined:
-    """A column whose masked values are equal if the plain values are equal. `does` is `hmac` or `encrypt`."""
+    """A column whose masked values are equal exactly if the plain values are. `does` is `hmac` or `encrypt`."""
 
     column: str
     does: str

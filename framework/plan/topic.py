@@ -44,7 +44,8 @@ def part_sql(part: MessagePart) -> str:
 @dataclass(frozen=True)
 class Fault:
     """A fault of one message: `when` is SQL that is true for a message with the fault. Where one text does not fit all messages, `why` is
-    SQL over `_sluice_key` and `_sluice_value` of one message's text, or `cause` is SQL over the row that completes the text."""
+    SQL, over `_sluice_key` and `_sluice_value`, of the message's own text, or `cause` is SQL, over the row, of the words that complete the
+    text."""
 
     stage: str
     code: str

@@ -70,8 +70,8 @@ def _sums(name: str, type_: Type, of_rows: str) -> dict[str, PartialTotal]:
 
 
 def _added(type_: Type, t: str, s: str) -> str:
-    """Returns SQL of a sum of `t` and `s`. Spark takes digits behind the point from a sum of 38 digits, so there the parts before and
-    behind the point are added separately."""
+    """Returns SQL of a sum of `t` and `s`. Spark gives a sum of 38 digits fewer digits behind the point, so there the parts before
+    and behind the point are added separately."""
     if not isinstance(type_, Decimal) or type_.precision < _MOST_DIGITS or not _FEW_DIGITS < type_.scale <= MOST_SCALE:
         return f"{t} + {s}"
     whole, rest = Decimal(_MOST_DIGITS - 1 - type_.scale, 0).sql, Decimal(type_.scale + 1, type_.scale).sql

@@ -34,7 +34,7 @@ def _large(use: Use) -> str:
 
 
 def repeated(use: Use) -> str:
-    """Returns SQL of `repeat`, `space` or `array_repeat`, which repeat their first argument."""
+    """Returns SQL of `repeat`, `space` or `array_repeat`, with a limit on how often they repeat."""
     times = use.arguments[-1]
     if times.constant is not None:
         use.integer(times, 0, LONGEST_PAD)
@@ -119,7 +119,7 @@ def levenshtein(use: Use) -> str:
 
 
 def compared(use: Use) -> str:
-    """Returns SQL of `array_distinct` or `array_union`. In lists of structs, or of lists, Spark compares each item with each."""
+    """Returns SQL of `array_distinct`, `array_union` and the like. In lists of structs, or of lists, Spark compares each item with each."""
     first_list, second_list = use.arguments[0], use.arguments[-1]
     if isinstance(first_list.type, Array) and isinstance(first_list.type.element, Atom | Decimal):
         return use.sql()
@@ -144,7 +144,8 @@ def item(use: Use) -> str:
 
 
 def keyed(use: Use) -> str:
-    """Returns SQL of `map_from_arrays` or `transform_keys`. A null key would leave the others in the builder for the next row's map."""
+    """Returns SQL of `map_from_arrays` or `transform_keys`. A null key would leave the row's other keys in Spark's builder, for
+    the map of the next row."""
     if use.name == "transform_keys":
         function = use.arguments[1]
         return use.sql(

@@ -42,8 +42,8 @@ __all__ = ["Checked", "ExpressionError", "ExpressionFault", "attempt", "check", 
 
 @dataclass(frozen=True)
 class Checked:
-    """SQL over columns by their declared names. `fails`: it can throw for a row. `error` is null for a row for which it did not throw;
-    only `guarded` gives it."""
+    """SQL over columns by their declared names. `fails`: it can throw for a row. `error` is SQL of the reason, null for a row
+    for which nothing was thrown; only `guarded` sets it."""
 
     sql: ColumnSql
     type: Type

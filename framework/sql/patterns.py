@@ -15,7 +15,7 @@ from framework.sql.pieces import Piece
 
 MOST_REPEATS = 1000
 MOST_WAYS = 1 << 20
-_WAYS = 4  # at most for a repetition with an end; one without an end counts for two, since people write many of them
+_WAYS = 4  # the most ways counted for a repetition with an end; one without an end counts for two: people write many of them
 
 _ATOM = re.compile(
     r"""\\[dDwWsSbB]|\\[^A-Za-z0-9]           # classes, boundaries, escaped marks

@@ -104,9 +104,9 @@ class _Names:
 
     def all_but(self, left_out: tuple[Token, ...]) -> list[str]:
         spellings = {name.lower(): name for name in self.star}
-        unknown = [token for token in left_out if token.value.lower() not in spellings]
-        if unknown:
-            raise ExpressionError(*(self.no_column(token) for token in unknown))
+        unknown_tokens = [token for token in left_out if token.value.lower() not in spellings]
+        if unknown_tokens:
+            raise ExpressionError(*(self.no_column(token) for token in unknown_tokens))
         excluded_names = {token.value.lower() for token in left_out}
         return [name for lower, name in spellings.items() if lower not in excluded_names]
 

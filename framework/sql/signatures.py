@@ -142,13 +142,13 @@ class Match:
         parts = [self.type(part, argument_types) for part in term.parts]
         if any(part is None for part in parts):
             return None
-        inner = [part for part in parts if part]
+        inner_types = [part for part in parts if part]
         if term.name == "array":
-            return Array(inner[0])
+            return Array(inner_types[0])
         if term.name == "map":
-            return Map(inner[0], inner[1])
+            return Map(inner_types[0], inner_types[1])
         if term.name == "entry":
-            return Struct((types.Field("key", inner[0]), types.Field("value", inner[1])))
+            return Struct((types.Field("key", inner_types[0]), types.Field("value", inner_types[1])))
         return Decimal(int(term.parts[0].name), int(term.parts[1].name)) if term.name == "decimal" else _ATOMS[term.name]
 
 

@@ -67,9 +67,9 @@ def _followed(topic: Topic, steps: Sequence[Step], extra_sql: Iterable[str | Non
         assigned |= {step.each.into: None} if step.each else {}
         columns = {name: column for name, column in {**columns, **assigned}.items() if column}
         columns = {column.name: columns[column.name] for column in step.columns if column.name in columns}
-    read_behind = {name for sql in extra_sql if sql for name in columns_read(sql, columns)}
-    read_behind |= {name for step in steps if step.memory for name in step.memory.columns} & columns.keys()
-    return columns, read_names | {columns[name].name for name in read_behind}
+    read_after_steps = {name for sql in extra_sql if sql for name in columns_read(sql, columns)}
+    read_after_steps |= {name for step in steps if step.memory for name in step.memory.columns} & columns.keys()
+    return columns, read_names | {columns[name].name for name in read_after_steps}
 
 
 def _texts(step: Step, columns: Iterable[str]) -> Iterator[str | None]:

@@ -102,9 +102,9 @@ def tables(
             continue
         taken_keys |= {spec.key for spec in specs}
         check_specs = checks.specs(specs[0].key, pipeline) if pipeline else [checks.can_run(specs[0].key)]
-        step = assets.named(_NOT_IN_NAMES.sub("_", document.name))
+        step_name = assets.named(_NOT_IN_NAMES.sub("_", document.name))
         because = tuple(_of(document, written, problems)) or tuple(problems)
-        yield Kept(name=step, names=frozenset(_names(document)), specs=specs, checks=tuple(check_specs), problems=because)
+        yield Kept(name=step_name, names=frozenset(_names(document)), specs=specs, checks=tuple(check_specs), problems=because)
 
 
 def _names(document: FoundDocument) -> Iterator[str]:
@@ -127,11 +127,11 @@ def _specs(document: FoundDocument, written: Documents, assets: Assets) -> tuple
     path = [catalog, *declared.into.table.split(".")]
     code = asset_specs.code(document.where)
     table = AssetSpec(path, group_name=path[-2], kinds={"iceberg", "spark"}, metadata=code)
-    of_document = [SluiceAsset(type="table", name=document.name, spec=table)]
+    sluice_assets = [SluiceAsset(type="table", name=document.name, spec=table)]
     if declared.bad_rows != "drop":
         bad_rows = table.replace_attributes(key=[*path[:-1], f"{path[-1]}__bad_rows"])
-        of_document.append(SluiceAsset(type="bad_rows", name=document.name, spec=bad_rows))
-    return tuple(map(assets.of, of_document))
+        sluice_assets.append(SluiceAsset(type="bad_rows", name=document.name, spec=bad_rows))
+    return tuple(map(assets.of, sluice_assets))
 
 
 def _of(document: FoundDocument, written: Documents, problems: Sequence[Problem]) -> Iterator[Problem]:

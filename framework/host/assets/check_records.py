@@ -44,8 +44,8 @@ def judged_since(instance: DagsterInstance, keys: Sequence[AssetCheckKey], befor
     """The checks that were evaluated after these records were read."""
 
     def is_new(key: AssetCheckKey, record: AssetCheckExecutionRecord) -> bool:
-        earlier = before.get(key)
-        return earlier is None or (record.id, record.status) != (earlier.id, earlier.status)
+        earlier_record = before.get(key)
+        return earlier_record is None or (record.id, record.status) != (earlier_record.id, earlier_record.status)
 
     return {key for key, record in latest(instance, keys).items() if is_judged(record) and is_new(key, record)}
 

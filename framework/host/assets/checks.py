@@ -105,10 +105,10 @@ def _can_run(key: AssetKey, status: Status) -> AssetCheckResult:
 
 def _also(key: AssetKey, status: Status) -> AssetCheckResult:
     """A warning: the table itself is right."""
-    behind = [state for state in status.followers if state.rows or state.failed]
-    lines = [f"{state.follower.title}: {state.failed.message if state.failed else state.words}" for state in behind]
+    late_states = [state for state in status.followers if state.rows or state.failed]
+    lines = [f"{state.follower.title}: {state.failed.message if state.failed else state.words}" for state in late_states]
     return AssetCheckResult(
-        passed=not behind, asset_key=key, check_name=ALSO, severity=AssetCheckSeverity.WARN,
+        passed=not late_states, asset_key=key, check_name=ALSO, severity=AssetCheckSeverity.WARN,
         description="\n\n".join(lines) or None, metadata={state.follower.title: state.rows for state in status.followers},
     )  # fmt: skip
 
@@ -150,12 +150,12 @@ def _newest_event(key: AssetKey, status: Status) -> AssetCheckResult:
 def _named(pipeline: Pipeline) -> Iterator[tuple[str, Expectation | SetExpectation]]:
     """The expectations with their names in Dagster: letters, digits and _."""
     used_names: set[str] = set(STATE)
-    every: list[Expectation | SetExpectation] = [*pipeline.expected, *pipeline.sets]
-    for expectation in every:
-        plain = re.sub(r"[^A-Za-z0-9_]+", "_", expectation.name).strip("_").lower()[:80] or "expectation"
+    all_expectations: list[Expectation | SetExpectation] = [*pipeline.expected, *pipeline.sets]
+    for expectation in all_expectations:
+        plain_name = re.sub(r"[^A-Za-z0-9_]+", "_", expectation.name).strip("_").lower()[:80] or "expectation"
         number = 2
-        name = plain
+        name = plain_name
         while name in used_names:
-            name, number = f"{plain}_{number}", number + 1
+            name, number = f"{plain_name}_{number}", number + 1
         used_names.add(name)
         yield name, expectation

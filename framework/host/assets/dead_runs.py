@@ -19,8 +19,8 @@ _WORKING = [DagsterRunStatus.STARTED, DagsterRunStatus.CANCELING]
 def mark(instance: DagsterInstance, run_id: str) -> None:
     """Tag the run with the process that executes it. That of a step ends before, where an executor has started one for each step."""
     parent = multiprocessing.parent_process()
-    near = {os.getpid(), parent.pid if parent else None}
-    process = next((pid for pid in _told(instance, run_id) if pid in near), None)
+    near_pids = {os.getpid(), parent.pid if parent else None}
+    process = next((pid for pid in _told(instance, run_id) if pid in near_pids), None)
     if process and (process_identity := identity(process)):
         instance.add_run_tags(run_id, {TAG: f"{run_id} {process_identity}"})  # Dagster copies tags to a run that repeats this one
 

@@ -63,12 +63,12 @@ def table(plan: Plan, assets: Assets, pipeline: Pipeline, between: float = run_o
             run_outcomes.record(context, keys, status_of(plan, pipeline), batches)
             raise
         status = status_of(plan, pipeline)
-        ended = (
+        table_results = (
             run_outcomes.with_batches(keys, status, batches)
             if batches
             else run_outcomes.without_batches(context, keys, status, says)
         )
-        yield from run_outcomes.step_results(context, ended)
+        yield from run_outcomes.step_results(context, table_results)
 
     return run
 

@@ -46,17 +46,22 @@ def sensor_of(
     )  # fmt: skip
     def tell(context: SensorEvaluationContext) -> SensorResult:
         instance = context.instance
-        ended = list(dead_runs.end_dead(instance))
-        before = check_records.latest(instance, keys)
+        ended_runs = list(dead_runs.end_dead(instance))
+        earlier_records = check_records.latest(instance, keys)
         evaluations = [
             check_records.evaluation(result)
             for status in statuses(plan, pipelines, clock=utc_now)
             for result in checks.state_results(assets.keys, status)
         ]
-        judged = check_records.judged_since(instance, keys, before)  # by runs, from later states of their tables
-        current = [*broken_results, *(evaluation for evaluation in evaluations if evaluation.asset_check_key not in judged)]
-        changed = [*_changed(instance, current), *_unjudged(instance, expectations)]
-        return SensorResult(asset_events=changed, skip_reason=SkipReason(_tick(len(changed), len(ended))))
+        judged_keys = check_records.judged_since(instance, keys, earlier_records)  # by runs, from later states of their tables
+        current_evaluations = [
+            *broken_results,
+            *(evaluation for evaluation in evaluations if evaluation.asset_check_key not in judged_keys),
+        ]
+        changed_evaluations = [*_changed(instance, current_evaluations), *_unjudged(instance, expectations)]
+        return SensorResult(
+            asset_events=changed_evaluations, skip_reason=SkipReason(_tick(len(changed_evaluations), len(ended_runs)))
+        )
 
     return tell
 

@@ -60,12 +60,14 @@ def used(addresses: Sequence[NamedAddress]) -> Iterator[None]:
     from framework.machine.services import services
 
     ports = {address.service: str(address.port) for address in reversed(addresses) if address.is_here}
-    chosen = {services()[name].variable: port for name, port in ports.items() if not os.environ.get(services()[name].variable)}
-    os.environ.update(chosen)
+    new_variables = {
+        services()[name].variable: port for name, port in ports.items() if not os.environ.get(services()[name].variable)
+    }
+    os.environ.update(new_variables)
     try:
         yield
     finally:
-        for variable in chosen:
+        for variable in new_variables:
             del os.environ[variable]
 
 

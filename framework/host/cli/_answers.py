@@ -78,9 +78,9 @@ def show(columns: Sequence[AnswerColumn], rows: Sequence[Sequence[Any]]) -> None
     for number, (row, line) in enumerate(zip(rows, cells, strict=True), 1):
         console.print(Text(f"row {number:,}", style="bold"))
         for column, value, cell in zip(columns, row, line, strict=True):
-            name = " " * (2 + widest - cell_len(column.name))
-            line_ = Text.assemble((f"  {column.name}{name}", "cyan"), (cell, "dim" if value is None else ""))
-            console.print(line_, soft_wrap=True)
+            padding = " " * (2 + widest - cell_len(column.name))
+            printed_line = Text.assemble((f"  {column.name}{padding}", "cyan"), (cell, "dim" if value is None else ""))
+            console.print(printed_line, soft_wrap=True)
 
 
 def _cells(rows: Iterable[Sequence[Any]]) -> list[list[str]]:

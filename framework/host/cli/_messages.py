@@ -67,7 +67,7 @@ def _object(fields: dict[str, str]) -> str:
 
 
 def _raw(name: str, data: bytes | None, read: DecodedPart | None) -> dict[str, str]:
-    """A value that is not of its format is null, with its bytes beside it."""
+    """A value that is not of its format is null, with its bytes next to it."""
     if data is None or read is None:
         return {name: "null"}
     if read.decoded.json is None:

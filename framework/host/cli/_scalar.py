@@ -9,7 +9,8 @@ import click
 
 
 class ScalarParameter(click.ParamType[Any]):
-    """A parameter type with the name of a type in `spec.scalars`, which is imported only to read a value: `sluice --help` stays fast."""
+    """A parameter type with the name of a type in `framework.language.scalars`, which is imported only to read a value:
+    `sluice --help` stays fast."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind

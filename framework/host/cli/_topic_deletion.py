@@ -67,13 +67,13 @@ def find(plan: Plan, names: Sequence[str]) -> tuple[list[Deletion], list[Topic]]
     from framework.operations.observe.progress import read_progress
 
     topics = list({topic.kafka_name: topic for topic in (_topics.topic(plan, name, filled=True) for name in names)}.values())
-    deletions, missing = [], []
+    deletions, missing_topics = [], []
     for topic in topics:
         (kafka_topic,) = listed(topic.cluster, plan.secrets, [topic])
         if kafka_topic.partitions is None:
-            missing.append(topic)
+            missing_topics.append(topic)
             continue
-        reading = [pipeline for pipeline in plan.pipelines if pipeline.name in _topics.readers(plan, topic)]
-        progress = {state.pipeline: state for state in read_progress(plan, reading)} if reading else {}
+        reading_pipelines = [pipeline for pipeline in plan.pipelines if pipeline.name in _topics.readers(plan, topic)]
+        progress = {state.pipeline: state for state in read_progress(plan, reading_pipelines)} if reading_pipelines else {}
         deletions.append(Deletion(kafka_topic, progress, tuple(_topics.feeders(plan, topic))))
-    return deletions, missing
+    return deletions, missing_topics

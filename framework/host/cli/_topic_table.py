@@ -46,7 +46,7 @@ def _cells(plan: Plan, listing: Listed) -> list[tuple[str, str]]:
     readers = ", ".join(_topics.readers(plan, listing.topic)) or "nobody"
     if listing.partitions is None:
         return [(listing.topic.name, ""), (listing.topic.kafka_name, ""), ("no", "yellow"), *([("", "")] * 5), (readers, "")]
-    without = sum(part.leader is None for part in listing.partitions)
+    leaderless_count = sum(part.leader is None for part in listing.partitions)
     leaders = ", ".join(str(broker) for broker in sorted({part.leader for part in listing.partitions if part.leader is not None}))
     replicas = min(len(part.replicas) for part in listing.partitions)
     in_sync = min(len(part.in_sync) for part in listing.partitions)
@@ -55,7 +55,10 @@ def _cells(plan: Plan, listing: Listed) -> list[tuple[str, str]]:
         (listing.topic.kafka_name, ""),
         ("yes", "green"),
         (f"{len(listing.partitions):,}", ""),
-        (", ".join(filter(None, [leaders, f"{without:,} without" if without else ""])), "red" if without else ""),
+        (
+            ", ".join(filter(None, [leaders, f"{leaderless_count:,} without" if leaderless_count else ""])),
+            "red" if leaderless_count else "",
+        ),
         (str(replicas), ""),
         (str(in_sync), "red" if in_sync < replicas else ""),
         ("unknown" if listing.messages is None else f"{listing.messages:,}", ""),

@@ -38,10 +38,10 @@ def refuse_partition(topic: Topic, partition: int, partitions: Collection[int]) 
 
 def filled_topics(plan: Plan) -> tuple[Topic, ...]:
     """The topics to which `also` sends rows and that are no topics of the specs."""
-    written = {(topic.cluster, topic.kafka_name) for topic in plan.topics}
+    spec_places = {(topic.cluster, topic.kafka_name) for topic in plan.topics}
     followers = (follower for pipeline in plan.pipelines for follower in pipeline.also)
     sent = {follower.sends_to: follower.topic for follower in followers if follower.sends_to and follower.topic}
-    return tuple(topic for place, topic in sent.items() if place not in written)
+    return tuple(topic for place, topic in sent.items() if place not in spec_places)
 
 
 def feeders(plan: Plan, topic: Topic) -> list[str]:

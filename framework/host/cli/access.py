@@ -94,9 +94,9 @@ def _refuse_untaken(target: str, options: Mapping[str, object]) -> None:
     """Raises where an option was given that the target does not take."""
     from framework.operations.access import targets
 
-    every = targets.targets()
+    target_files = targets.targets()
     for option in (option for option, value in options.items() if value):
-        takers = [name for name, file in every.items() if option in getattr(file, "TAKES", ())]
+        takers = [name for name, file in target_files.items() if option in getattr(file, "TAKES", ())]
         if target not in takers:
             raise click.UsageError(f"{target} takes no {option}: it is for {', '.join(takers)}")
 
@@ -105,8 +105,8 @@ def _keeper(plan: Plan, catalog: str) -> Pipeline:
     """Return the first pipeline whose table is in the catalog."""
     keepers = {pipeline.table.catalog.name: pipeline for pipeline in reversed(plan.pipelines)}
     if catalog not in keepers:
-        there_is = f"tables are in {', '.join(map('`{}`'.format, keepers)) or 'none'}"
+        fallback = f"tables are in {', '.join(map('`{}`'.format, keepers)) or 'none'}"
         raise SluiceError(
-            "unknown-catalog", f"no pipeline writes to a catalog `{catalog}`", did_you_mean(catalog, keepers, there_is)
+            "unknown-catalog", f"no pipeline writes to a catalog `{catalog}`", did_you_mean(catalog, keepers, fallback)
         )
     return keepers[catalog]

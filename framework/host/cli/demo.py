@@ -85,13 +85,13 @@ def command() -> None:
         secrets.make_up((key.secret.name for pipeline in plan.pipelines for key in pipeline.mask_keys), plan.secrets)
         sent = _send(console, plan, str(kafka.address))
         before = {progress.pipeline: progress for progress in read_progress(plan)}
-        onward, mails = _onward.messages_sent(plan, kafka), _onward.received()
+        sent_before, mails_before = _onward.messages_sent(plan, kafka), _onward.received()
         with _doing(console, "Dagster materializes every table"):
             _materialize()
         after = read_progress(plan)
         _landed.show(console, plan, before, after)
-        _onward.show_topics(console, plan, _onward.messages_sent(plan, kafka) - onward)
-        _onward.show_mails(console, [file for file in _onward.received() if file not in mails], _page(running))
+        _onward.show_topics(console, plan, _onward.messages_sent(plan, kafka) - sent_before)
+        _onward.show_mails(console, [file for file in _onward.received() if file not in mails_before], _page(running))
         _print_end(console, plan, sent, time.monotonic() - began, running)
         _require_all(after)
 
@@ -121,7 +121,7 @@ def _services(console: Console) -> Iterator[tuple[ServiceState, ...]]:
 def _interruptible() -> Iterator[None]:
     """End the demo on SIGTERM and on a closed terminal as on Ctrl-C."""
 
-    def interrupt(_number: int, _frame: object) -> None:
+    def interrupt(_signal: int, _frame: object) -> None:
         raise KeyboardInterrupt
 
     former_handlers = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}

@@ -74,8 +74,8 @@ def command(name: str, data: bool, with_topic: bool, yes: bool, specs: Path, env
             if file_count
             else "dropped, and its files deleted"
         )
-        unknown = f"{message} that the table did not list stay"
-        click.echo(f"{table.name}: {(unknown if data else f'{message} stay') if file_count else message}")
+        unlisted_message = f"{message} that the table did not list stay"
+        click.echo(f"{table.name}: {(unlisted_message if data else f'{message} stay') if file_count else message}")
     for topic, _ in topics:
         drop.delete_topic(topic, plan.secrets)
         click.echo(f"{topic.kafka_name}: deleted in Kafka")
@@ -98,10 +98,10 @@ def _topics(plan: Plan, pipeline: Pipeline) -> list[tuple[Topic, str]]:
     topics = []
     for topic in pipeline.topics:
         try:
-            kafka_topic = Kafka(topic.cluster, plan.secrets).topic_state(topic)
+            topic_state = Kafka(topic.cluster, plan.secrets).topic_state(topic)
         except NoTopic:
             continue
-        messages = sum(end - kafka_topic.starts[partition] for partition, end in kafka_topic.ends.items())
+        messages = sum(end - topic_state.starts[partition] for partition, end in topic_state.ends.items())
         topics.append((topic, f"topic {topic.kafka_name} at {topic.cluster.bootstrap}: {counted(messages, 'message')}"))
     return topics
 

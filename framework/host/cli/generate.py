@@ -53,8 +53,8 @@ def command(
     paced = rate is not None or seconds is not None or count is None
     generator = replace(generator, rate=rate or generator.rate)
     if seconds is not None:
-        within = max(1, round(seconds * generator.rate))
-        count = min(count or within, within)
+        count_in_time = max(1, round(seconds * generator.rate))
+        count = min(count or count_in_time, count_in_time)
     write_schemas = current_schemas(chosen, plan.secrets)
     generate.refuse(chosen, {schema.of: schema.writer for schema in write_schemas})
     if generate.ensure_topic(chosen, plan.secrets):

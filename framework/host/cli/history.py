@@ -134,14 +134,14 @@ def _offsets(commit: Commit, partitions: bool) -> Iterator[str]:
     span = _position if commit.move else _span
     topics = list(dict.fromkeys(parted(partition)[0] for partition, _, _ in commit.offsets))
     for topic in topics:
-        named = f"{topic} " if len(topics) > 1 else ""
+        topic_prefix = f"{topic} " if len(topics) > 1 else ""
         offsets = [
             (parted(partition)[1], start, end) for partition, start, end in commit.offsets if parted(partition)[0] == topic
         ]
         if partitions:
-            yield from (f"{named}{number}: {span(start, end)}" for number, start, end in offsets)
+            yield from (f"{topic_prefix}{number}: {span(start, end)}" for number, start, end in offsets)
         else:
-            yield f"{named}{span(_sum(start for _, start, _ in offsets), sum(end for _, _, end in offsets))}"
+            yield f"{topic_prefix}{span(_sum(start for _, start, _ in offsets), sum(end for _, _, end in offsets))}"
 
 
 def _span(start: int | None, end: int) -> str:

@@ -55,21 +55,21 @@ def command(
     from framework.core.kafka import read_messages
     from framework.core.schemas.decode import MessageReader
 
-    within = _within(chosen, read_messages.bounds(chosen, plan.secrets), partition)
+    offset_ranges = _within(chosen, read_messages.bounds(chosen, plan.secrets), partition)
     all_of_them = follow and start == "earliest"
-    sample = [] if all_of_them else read_messages.read_some(chosen, plan.secrets, within, count or _DEFAULT_COUNT, start)
+    sample = [] if all_of_them else read_messages.read_some(chosen, plan.secrets, offset_ranges, count or _DEFAULT_COUNT, start)
     reader = MessageReader(topic=_as_read(plan, chosen), secrets=plan.secrets)
     if not as_json:
-        _specs.echo(_head(plan, chosen, within, len(sample), start, partition, all_of_them))
+        _specs.echo(_head(plan, chosen, offset_ranges, len(sample), start, partition, all_of_them))
     if reader.trouble:
         click.echo(f"{reader.trouble.message}: values are shown as bytes, unless their schema is cached", err=True)
     _print(reader, sample, as_json)
     if follow:
         if not as_json:
             click.echo("waiting for more, Ctrl-C ends", err=True)
-        from_ = {number: start_offset if all_of_them else end for number, (start_offset, end) in within.items()}
+        next_offsets = {number: start_offset if all_of_them else end for number, (start_offset, end) in offset_ranges.items()}
         with until_interrupted() as stop:
-            for message in read_messages.follow(chosen, plan.secrets, from_, stop.is_set):
+            for message in read_messages.follow(chosen, plan.secrets, next_offsets, stop.is_set):
                 _print(reader, [message], as_json)
 
 
@@ -81,21 +81,21 @@ def _within(topic: Topic, bounds: OffsetRanges, partition: int | None) -> Offset
 
 
 def _head(
-    plan: Plan, topic: Topic, within: OffsetRanges, sampled: int, start: str, partition: int | None, all_of_them: bool
+    plan: Plan, topic: Topic, offset_ranges: OffsetRanges, sampled: int, start: str, partition: int | None, all_of_them: bool
 ) -> str:
     place = topic.kafka_name if partition is None else f"partition {partition} of {topic.kafka_name}"
-    message_count = sum(end - start_offset for start_offset, end in within.values())
+    message_count = sum(end - start_offset for start_offset, end in offset_ranges.values())
     is_filled = topic in _topics.filled_topics(plan)
     if all_of_them:
         head = f"{topic.name}: all messages of {place}"
     elif not sampled:
-        ever = any(end for _, end in within.values())
+        ever = any(end for _, end in offset_ranges.values())
         return f"{topic.name}: there are no messages in {place}{' any more' if ever else ' yet'}"
     else:
         which = "last" if start == "latest" else "first"
-        some = f"the {which} message" if sampled == 1 else f"the {which} {sampled:,} messages"
+        sample_text = f"the {which} message" if sampled == 1 else f"the {which} {sampled:,} messages"
         is_counted = message_count > sampled and not is_filled  # ends of transactions have offsets, too
-        head = f"{topic.name}: {some} of {place}" + (f", which has {message_count:,}" if is_counted else "")
+        head = f"{topic.name}: {sample_text} of {place}" + (f", which has {message_count:,}" if is_counted else "")
     if is_filled:
         return f"{head}\nthey are the rows that `also` of {', '.join(_topics.feeders(plan, topic))} sends"
     readers = _topics.readers(plan, topic)

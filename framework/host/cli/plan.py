@@ -182,10 +182,10 @@ def _waits(waiting: Waiting) -> str:
     partitions = counted(len(waiting.offsets), "partition")
     if not waiting.messages:
         return f"nothing waits in {waiting.topic}, {partitions}"
-    large = "size unknown" if waiting.bytes is None else f"about {size(waiting.bytes)}"
+    size_text = "size unknown" if waiting.bytes is None else f"about {size(waiting.bytes)}"
     messages = counted(waiting.messages, "message")
     speed = f"{waiting.speed:,.0f}/s" + (" as before" if waiting.measured else " once Spark has started")
-    return f"reads {messages} of {waiting.topic}, {partitions}, {large}: {_time(waiting.seconds)} at {speed}"
+    return f"reads {messages} of {waiting.topic}, {partitions}, {size_text}: {_time(waiting.seconds)} at {speed}"
 
 
 def _time(seconds: float) -> str:

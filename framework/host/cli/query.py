@@ -87,8 +87,8 @@ def command(
 
 def _print(lines: Iterator[str]) -> None:
     """Print as UTF-8, whatever the locale is, for other programs."""
-    while some := list(islice(lines, 1000)):
-        sys.stdout.buffer.write("".join(f"{line}\n" for line in some).encode())
+    while line_chunk := list(islice(lines, 1000)):
+        sys.stdout.buffer.write("".join(f"{line}\n" for line in line_chunk).encode())
         sys.stdout.buffer.flush()
 
 

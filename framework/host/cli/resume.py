@@ -27,6 +27,6 @@ def command(names: tuple[str, ...], specs: Path, environment: str) -> None:
     from framework.core.rules import journal
 
     for name, record in _specs.recorded(specs, environment, names):
-        was = journal.read(record).paused
+        paused_since = journal.read(record).paused
         journal.resume(record)
-        click.echo(f"{name}: {f'resumed, was paused since {was}' if was else 'was not paused'}")
+        click.echo(f"{name}: {f'resumed, was paused since {paused_since}' if paused_since else 'was not paused'}")

@@ -80,13 +80,13 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
             failures = loop.catch_up(
                 context, pipelines, report.batch, stop.is_set, report.working, report.maintained, report.followed
             )
-        failed = [report.failure(failure) for failure in failures]
-        broken = {failure.pipeline for failure in failures if not failure.of_follower}
+        error_flags = [report.failure(failure) for failure in failures]
+        failed_names = {failure.pipeline for failure in failures if not failure.of_follower}
         if not stop.is_set():
-            report.ends([pipeline for pipeline in pipelines if pipeline.name not in broken])
+            report.ends([pipeline for pipeline in pipelines if pipeline.name not in failed_names])
         if stop.is_set():
             click.echo("stopped after its last commit; the next run continues there", err=True)
-        sys.exit(1 if any(failed) else STATUS if stop.is_set() else 0)
+        sys.exit(1 if any(error_flags) else STATUS if stop.is_set() else 0)
     finally:
         context.stop()
 

@@ -56,18 +56,18 @@ def get(names: tuple[str, ...], retry: bool = False) -> None:
     _slim.needs("pyspark")
     started()
     folders()
-    every = jars.sets(later=True)
+    jar_sets = jars.sets(later=True)
     for name in names:
         if name not in jars.OPTIONAL_SETS:
             raise click.UsageError(f"there are no jars named `{name}` to set up: write {' or '.join(jars.OPTIONAL_SETS)}")
-    for name, locked in ((name, every[name]) for name in (*jars.sets(), *names)):
+    for name, locked_jars in ((name, jar_sets[name]) for name in (*jars.sets(), *names)):
         if jars.are_here(name):
             click.echo(f"{name} jars: ready")
             continue
-        click.echo(f"{name} jars: downloading the missing ones of {len(locked)} ...")
+        click.echo(f"{name} jars: downloading the missing ones of {len(locked_jars)} ...")
         began = time.monotonic()
         _fetch(name)
-        click.echo(f"{name} jars: {len(locked)} here and checked, {time.monotonic() - began:.0f} s")
+        click.echo(f"{name} jars: {len(locked_jars)} here and checked, {time.monotonic() - began:.0f} s")
     _build_decoders()
     _keep_classes(retry)
 

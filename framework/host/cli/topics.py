@@ -42,17 +42,17 @@ def command(ctx: click.Context, as_json: bool, specs: Path, environment: str) ->
     plan = _specs.plan_without_registries(specs, environment)
     from framework.core.kafka.topics import listed
 
-    every = (*plan.topics, *_topics.filled_topics(plan))
-    topics = [
+    all_topics = (*plan.topics, *_topics.filled_topics(plan))
+    listings = [
         listing
         for cluster in plan.clusters
-        for listing in listed(cluster, plan.secrets, [topic for topic in every if topic.cluster == cluster])
+        for listing in listed(cluster, plan.secrets, [topic for topic in all_topics if topic.cluster == cluster])
     ]
     if as_json:
-        documents = [_topic_table.document(plan, listing) for listing in topics]
+        documents = [_topic_table.document(plan, listing) for listing in listings]
         click.echo(json.dumps({"environment": environment, "topics": documents}, indent=2, ensure_ascii=False))
-    elif topics:
-        _topic_table.show(plan, topics)
+    elif listings:
+        _topic_table.show(plan, listings)
     else:
         click.echo("there are no topics in the specs")
 
@@ -72,13 +72,13 @@ def create(names: tuple[str, ...], specs: Path, environment: str) -> None:
     """
     plan = _specs.plan(specs, environment)
     topics = [_topics.topic(plan, name, filled=True) for name in dict.fromkeys(names)]
-    failed: list[SluiceError] = []
+    errors: list[SluiceError] = []
     for topic in topics:
         try:
             _create(plan, topic)
         except SluiceError as error:
-            failed.append(error)
-    _raise_all(failed)
+            errors.append(error)
+    _raise_all(errors)
 
 
 @command.command()
@@ -100,10 +100,10 @@ def delete(names: tuple[str, ...], force: bool, yes: bool, specs: Path, environm
     from framework.operations.drop import drop
 
     plan = _specs.plan(specs, environment)
-    deletions, missing = _topic_deletion.find(plan, names)
-    refused = [refusal for deletion in deletions if not force and (refusal := deletion.refusal())]
-    _raise_all(refused)
-    for topic in missing:
+    deletions, missing_topics = _topic_deletion.find(plan, names)
+    refusals = [refusal for deletion in deletions if not force and (refusal := deletion.refusal())]
+    _raise_all(refusals)
+    for topic in missing_topics:
         click.echo(f"{topic.name}: there is no {topic.kafka_name} in Kafka")
     for line in (line for deletion in deletions for line in deletion.lines()):
         _specs.echo(f"  {line}")

@@ -24,18 +24,20 @@ if TYPE_CHECKING:
 
 def chosen(plan: Plan, name: str | None) -> Catalog:
     """The catalog of this name, or the only one that has tables of the specs."""
-    written = {pipeline.table.catalog.name: pipeline.table.catalog for pipeline in plan.pipelines}
-    all_ = {catalog.name: catalog for catalog in plan.catalogs}
-    if name is not None and name not in all_:
+    table_catalogs = {pipeline.table.catalog.name: pipeline.table.catalog for pipeline in plan.pipelines}
+    all_catalogs = {catalog.name: catalog for catalog in plan.catalogs}
+    if name is not None and name not in all_catalogs:
         raise SluiceError(
-            "unknown-catalog", f"there is no catalog `{name}`", did_you_mean(name, all_, the_names("catalog", all_))
+            "unknown-catalog",
+            f"there is no catalog `{name}`",
+            did_you_mean(name, all_catalogs, the_names("catalog", all_catalogs)),
         )
-    if name is None and len(written) != 1:
-        names = ", ".join(written) or "none"
+    if name is None and len(table_catalogs) != 1:
+        names = ", ".join(table_catalogs) or "none"
         raise SluiceError(
             "several-catalogs", f"the tables are in several catalogs, or in none: {names}", "name one: `sluice serve NAME`"
         )
-    catalog = all_[name] if name else next(iter(written.values()))
+    catalog = all_catalogs[name] if name else next(iter(table_catalogs.values()))
     if catalogs.client_of(catalog).writes_metadata:
         message = f"the catalog `{catalog.name}` is a server that readers can ask themselves"
         raise SluiceError("serves-itself", message, f"give them its address and a login; {catalogs.client_of(catalog).where()}")
@@ -47,37 +49,37 @@ def running(plan: Plan, catalog: Catalog, port: int, client: str, secret: str) -
     """Serves a catalog in a thread; yields the server's address, and always stops it. Port 0 means any free port."""
     import uvicorn
 
-    listening = _listening(port)
-    served = app(Tables(catalog, _hidden(plan)), Tokens(client, secret))
-    config = uvicorn.Config(served, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2)
+    server_socket = _listening(port)
+    application = app(Tables(catalog, _hidden(plan)), Tokens(client, secret))
+    config = uvicorn.Config(application, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2)
     server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+    thread = threading.Thread(target=server.run, args=([server_socket],), daemon=True)
     thread.start()
     try:
         _wait(server, thread)
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        yield f"http://127.0.0.1:{server_socket.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join()
-        listening.close()
+        server_socket.close()
 
 
 def _listening(port: int) -> socket.socket:
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    server_socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    server_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind(("127.0.0.1", port))
+        server_socket.bind(("127.0.0.1", port))
     except OSError as error:
-        listening.close()
+        server_socket.close()
         raise SetupError("port-busy", f"port {port} cannot be used: {error.strerror}", "choose another with --port") from None
-    return listening
+    return server_socket
 
 
 def _hidden(plan: Plan) -> frozenset[str]:
     """The names of tables of bad rows, and of the second tables of rebuilds."""
     pipelines = (writer for pipeline in plan.pipelines for writer in (pipeline, second_identity.second_pipeline(pipeline)))
-    seconds = {second_identity.second_pipeline(pipeline).table.identifier for pipeline in plan.pipelines}
-    return frozenset(seconds | {side.identifier for pipeline in pipelines for side in pipeline.table.side_tables})
+    second_names = {second_identity.second_pipeline(pipeline).table.identifier for pipeline in plan.pipelines}
+    return frozenset(second_names | {side.identifier for pipeline in pipelines for side in pipeline.table.side_tables})
 
 
 def _wait(server: uvicorn.Server, thread: threading.Thread) -> None:

@@ -30,8 +30,8 @@ class Tokens:
         form = {name: values[-1] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}
         client, secret = _basic(authorization) or (form.get("client_id", ""), form.get("client_secret", ""))
         # Both are compared, so that the time says nothing of either.
-        right = (_same(client, self.client), _same(secret, self.secret), form.get("grant_type") == "client_credentials")
-        if not all(right):
+        checks = (_same(client, self.client), _same(secret, self.secret), form.get("grant_type") == "client_credentials")
+        if not all(checks):
             return None
         token, current_time = secrets.token_urlsafe(32), time.monotonic()
         with self._turn:

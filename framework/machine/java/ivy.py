@@ -126,7 +126,7 @@ def _downloaded(staging: Path) -> int:
 
 
 def _proxies() -> Iterator[str]:
-    """The proxies that the environment names, which Java does not look at."""
+    """The proxies that the environment names, which Java ignores."""
     from urllib.parse import urlsplit
     from urllib.request import getproxies  # takes longer to import than all else here
 
@@ -136,8 +136,10 @@ def _proxies() -> Iterator[str]:
         if proxy.hostname:
             yield f"-D{scheme}.proxyHost={proxy.hostname}"
             yield f"-D{scheme}.proxyPort={proxy.port or 80}"
-    if without := [host.strip().removeprefix("*").removeprefix(".") for host in proxies.get("no", "").split(",") if host.strip()]:
-        hosts = (host for name in without for host in (name or "*", f"*.{name}"))
+    if excluded_hosts := [
+        host.strip().removeprefix("*").removeprefix(".") for host in proxies.get("no", "").split(",") if host.strip()
+    ]:
+        hosts = (host for name in excluded_hosts for host in (name or "*", f"*.{name}"))
         yield f"-Dhttp.nonProxyHosts={'|'.join(hosts)}"
 
 

@@ -1,4 +1,4 @@
-"""One cache per user, so that only the first folder on a machine downloads jars: `sluice/jars` in XDG's cache folder. Beside it are the
+"""One cache per user, so that only the first folder on a machine downloads jars: `sluice/jars` in XDG's cache folder. Next to it are the
 places that folders with the same program share, so that Spark's classes are cached once, too.
 
 *Guarantee* A file is used only if its SHA-256 is its name; any other file is removed.

@@ -110,9 +110,9 @@ def fetch(name: str, lock: Path = LOCK, arrived: Arrived = lambda *_: None) -> P
         if not _ready(jars_folder, jars):
             jars_folder.mkdir(parents=True, exist_ok=True)
             (jars_folder / "stamp").unlink(missing_ok=True)
-            missing = tuple(jar for jar in jars if digest(jars_folder / jar.file) != jar.sha256)
-            if missing:
-                _download(name, missing, jars_folder, descriptor, arrived)
+            missing_jars = tuple(jar for jar in jars if digest(jars_folder / jar.file) != jar.sha256)
+            if missing_jars:
+                _download(name, missing_jars, jars_folder, descriptor, arrived)
             _stamp(jars_folder, jars)
     return jars_folder
 
@@ -147,8 +147,8 @@ def _is_own(own_folder: Path, shared_folder: Path | None) -> bool:
 
 def _shared() -> Path | None:
     """The folder that all folders with the same program share: two programs do not remove each other's jars."""
-    inside = ivy.of_pyspark()
-    return jar_cache.shared(f"{digest(LOCK)} {inside[0].parent}") if inside else None
+    pyspark_jars = ivy.of_pyspark()
+    return jar_cache.shared(f"{digest(LOCK)} {pyspark_jars[0].parent}") if pyspark_jars else None
 
 
 def _jars(name: str, lock: Path) -> tuple[Jar, ...]:
@@ -196,9 +196,9 @@ def turn(root: Path, drafts: str) -> Iterator[int]:
 def _download(name: str, jars: tuple[Jar, ...], place: Path, turn: int, arrived: Arrived) -> None:
     staging = Path(tempfile.mkdtemp(prefix="fetching-", dir=place.parent))
     try:
-        absent = tuple(jar for jar in jars if not jar_cache.take(jar.sha256, staging / jar.file))
-        ivy.fetch(name, absent, staging, turn, arrived)
-        for jar in absent:
+        missing_jars = tuple(jar for jar in jars if not jar_cache.take(jar.sha256, staging / jar.file))
+        ivy.fetch(name, missing_jars, staging, turn, arrived)
+        for jar in missing_jars:
             actual = digest(staging / jar.file)
             if actual is None:
                 raise SetupError("jar-missing", f"{jar.file} was not downloaded: {jar.coordinates} has no such file", ivy.MIRROR)

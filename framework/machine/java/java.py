@@ -104,8 +104,8 @@ def _by_its_answer(binary: str, source: str) -> Java:
     # The quoted version is in every Java's banner; JAVA_TOOL_OPTIONS may print other lines before it.
     version = re.search(r'version "([^"]+)"', text)
     if version is None:
-        last_line = next((line.strip() for line in text.splitlines() if line.strip()), "nothing")
-        raise SetupError("java-missing", f"the Java of {source} does not work; its first line: {last_line}", _INSTALL)
+        first_line = next((line.strip() for line in text.splitlines() if line.strip()), "nothing")
+        raise SetupError("java-missing", f"the Java of {source} does not work; its first line: {first_line}", _INSTALL)
     real = re.search(r"^\s*java\.home = (.+)$", text, re.MULTILINE)
     return Java(Path(real[1].strip()) if real else Path(binary).resolve().parent.parent, Path(binary), version[1])
 

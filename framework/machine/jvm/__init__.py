@@ -1,4 +1,5 @@
-"""Sluice's own decoders inside Spark: Java sources (`sluice/`), the build of their jar, and the descriptions that they are given.
+"""Sluice's own decoders inside Spark: Java sources (`sluice/`), and the build of their jar.
 
-A decoder is an SQL function of the catalog `sluice.Functions`. Its name is its description; see `description`.
+A decoder is an SQL function of the catalog `sluice.Functions`. Its name is its description, which
+`framework/messages/encoding/decoder.py` explains.
 """

@@ -52,23 +52,23 @@ def _prepare(folder: Path, ports: tuple[int, ...]) -> tuple[str, ...]:
 
     (folder / "tmp").mkdir(exist_ok=True)
     shutil.copyfile(_CONFIG / "kafka_log.properties", folder / "log.properties")
-    run = (
+    java_command = (
         *(str(java()), "-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"),
         *("-XX:ErrorFile=crash.log", "-Djava.io.tmpdir=tmp", "-Dlog4j2.configurationFile=log.properties"),
         *("-cp", class_path("kafka")),
     )
     if not (folder / "data").exists():
-        _format(folder, run, ports)
+        _format(folder, java_command, ports)
     _configure(folder, "data", ports)
-    return (*run, "kafka.Kafka", "server.properties")
+    return (*java_command, "kafka.Kafka", "server.properties")
 
 
-def _format(folder: Path, run: tuple[str, ...], ports: tuple[int, ...]) -> None:
+def _format(folder: Path, java_command: tuple[str, ...], ports: tuple[int, ...]) -> None:
     """Format the data folder under another name, then rename it: after a kill it is formatted again."""
     shutil.rmtree(folder / "data.new", ignore_errors=True)
     _configure(folder, "data.new", ports)
     cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    command = [*run, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "--config", "server.properties"]
+    command = [*java_command, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "--config", "server.properties"]
     done = subprocess.run(
         command,
         check=False,

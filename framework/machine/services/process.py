@@ -43,7 +43,7 @@ class Service:
 
     name: str
     ports: Callable[[], tuple[int, ...]]  # the first is the one that users connect to
-    prepare: Callable[[Path, tuple[int, ...]], tuple[str, ...]]  # write what it needs into its folder; the command
+    prepare: Callable[[Path, tuple[int, ...]], tuple[str, ...]]  # writes what it needs into its folder, and returns the command
     answers: Callable[[int], bool]
     variable: str = ""  # of the environment, by which users choose the first port
     move: str  # how to choose other ports, for the hint when one is busy

@@ -38,7 +38,8 @@ def _unsent(type_: Type) -> str:
 
 
 def _markers(type_: Type) -> Iterator[str]:
-    """Yields SQL of Debezium's placeholders in a column of the type: the text, its bytes, or a list of these or of its digest."""
+    """Yields SQL of Debezium's placeholders in a column of the type: the text, its bytes, a list of either or
+    of its digest, or its bytes as a list of numbers."""
     if type_ == STRING:
         yield from (literal(MARKER), literal(json.dumps({MARKER: MARKER}, separators=(",", ":"))))
     elif type_ == BINARY:

@@ -49,8 +49,8 @@ OBJECT = Sample(
 
 @dataclass(frozen=True, kw_only=True)
 class Guess:
-    """The way `sluice init` reads a message: its rows, from which columns are inferred, and the fields of a key. Both are None for a
-    message of another format."""
+    """The way `sluice init` reads a message: its rows, from which columns are inferred, and the fields of a key. Both return None
+    for a message of another format."""
 
     rows: Callable[[bytes], Sequence[Mapping[str, Any]] | None]
     key: Callable[[bytes], Mapping[str, Any] | None]
@@ -75,7 +75,7 @@ class DeclaredColumns:
     wrong: Callable[[bytes], str | None]
     decoded: Callable[[bytes], Decoded]  # for people
     sample: Sample
-    refuses: Callable[[Type], tuple[str, str] | None] = lambda _: None  # a column's type, with a message and a hint
+    refuses: Callable[[Type], tuple[str, str] | None] = lambda _: None  # a message and a hint for a column's type that it refuses
     written_as: bool = True  # whether a column's `format` means something
     takes_unknown_fields: bool = False
     changes: ChangeFormat | None = None
@@ -147,7 +147,7 @@ def having(attribute: str) -> Mapping[str, Any]:
 
 
 def find(of: MessagePart, name: str) -> Format | None:
-    """None where messages have no such part, as of `key: none`."""
+    """Returns the format of this name for keys or values; None if there is none, as for `key: none`."""
     try:
         file = FORMATS.load(name)
     except ModuleNotFoundError as error:

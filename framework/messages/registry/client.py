@@ -97,7 +97,7 @@ class Registry:
         return Subject(name, cached.versions, trouble)
 
     def numbers(self, name: str) -> tuple[int, ...]:
-        """Returns the numbers of the subject's versions, of which there must be one."""
+        """Returns the numbers of the subject's versions. Raises NoSubject if there are none."""
         try:
             version_numbers = self._asked(answers.numbers, "GET", f"/subjects/{quote(name, safe='')}/versions")
         except _Absent:
@@ -108,7 +108,8 @@ class Registry:
         return version_numbers
 
     def schema(self, id_: int) -> Schema | None:
-        """Returns the schema of an id; None if the registry has none. Registries have ids with a sign, so that a larger one has none."""
+        """Returns the schema of an id; None if the registry has none. Ids are signed numbers of 32 bits: a larger one is
+        not asked for, since some registries answer that there is no such address."""
         if id_ >= 1 << 31:
             return None
         if id_ not in self._schemas:

@@ -52,11 +52,11 @@ def checks(place: TablePlace) -> Iterator[ScriptStep]:
     yield check(SNOWFLAKE, "The catalog, and how it is asked.", f"DESC CATALOG INTEGRATION {integration(place)};")
 
 
-def _trusted(about: AccessSubject, describe: list[str]) -> ScriptStep:
+def _trusted(about: AccessSubject, describe_statements: list[str]) -> ScriptStep:
     table = about.pipeline.table
     file = private_files.path(f"{name('sluice', table.catalog.name, table.identifier)}.csv")
     policies, trust = about.command("aws-policy"), about.command("aws-trust", "--describe", file)
-    statements = literal("; ".join(describe))
+    statements = literal("; ".join(describe_statements))
     return shared(
         SHELL, "Whom AWS has to trust: the last two commands print the policy and the role. Run of them what is for readers.",
         f"{private_files.writing(f'snow sql --role ACCOUNTADMIN --format csv --query {statements} > {file}')}\n{policies}\n{trust}",

@@ -97,18 +97,18 @@ def _of_rebuild(pipeline: Pipeline, own_table: IcebergTable | None) -> tuple[Hel
 
 
 def held(catalog: Catalog, table: IcebergTable, more_folders: Sequence[str] = ()) -> Held:
-    """The table with its files, some of which may be in `more` folders."""
+    """The table with its files, some of which may be in `more_folders`."""
     identifier = ".".join(table.name())
     _refuse_alive(identifier, table)
     files, outside = files_of(catalog, table, more_folders)
     main = table.current_snapshot()
     total = main.summary.additional_properties if main and main.summary else {}
     rows = metadata.rows(total)
-    its_files = catalogs.client_of(catalog).files_of(identifier)
+    file_store = catalogs.client_of(catalog).files_of(identifier)
     table_metadata = metadata.read(catalog, identifier)
     return Held(
         catalog=catalog, identifier=identifier, uuid=str(table.metadata.table_uuid), rows=rows, files=files, outside=outside,
-        bytes=its_files.size(files), folder=its_files.path(table.metadata.location), more_folders=tuple(more_folders),
+        bytes=file_store.size(files), folder=file_store.path(table.metadata.location), more_folders=tuple(more_folders),
         diverged=table_metadata.diverged if table_metadata else {}, forgotten=forgotten.PROPERTY in table.properties,
     )  # fmt: skip
 
@@ -122,20 +122,20 @@ def drop(shown_table: Held, data: bool) -> int:
         raise SluiceError(
             "table-changed", f"{shown_table.identifier} is another table than a moment ago", "run the command again"
         )
-    its_files = catalog.files_of(shown_table.identifier)
+    file_store = catalog.files_of(shown_table.identifier)
     if table is not None:  # else another program dropped it first
         try:
             catalog.drop(shown_table.identifier)
         except Exception as error:  # of the catalog's library, too
             raise metadata.unreachable(shown_table.catalog, error, "did not drop the table") from None
     if data:
-        _delete(its_files, current)
-    return its_files.file_count(its_files.folders(current.folder))
+        _delete(file_store, current)
+    return file_store.file_count(file_store.folders(current.folder))
 
 
-def _delete(its_files: catalogs.TableFiles, held_table: Held) -> None:
+def _delete(file_store: catalogs.TableFiles, held_table: Held) -> None:
     try:
-        its_files.delete(held_table.files, held_table.folder)
+        file_store.delete(held_table.files, held_table.folder)
     except Exception as error:
         why = getattr(error, "message", "") or str(error) or type(error).__name__
         message = f"{held_table.name} is dropped, and files of it stay in {held_table.folder}: {why}"
@@ -146,9 +146,9 @@ def files_of(
     catalog: Catalog, table: IcebergTable, more_folders: Sequence[str] = (), rows: bool = True
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Returns the files of a table that may be deleted, and those that stay. `rows` includes the files of its rows."""
-    files = catalogs.client_of(catalog).files_of(".".join(table.name()))
-    existing_files = files.existing(set(_named(table, rows)))
-    return files.split_deletable(existing_files, files.folders(table.metadata.location, *more_folders))
+    file_store = catalogs.client_of(catalog).files_of(".".join(table.name()))
+    existing_files = file_store.existing(set(_named(table, rows)))
+    return file_store.split_deletable(existing_files, file_store.folders(table.metadata.location, *more_folders))
 
 
 def readers(plan: Plan, pipeline: Pipeline) -> dict[str, list[str]]:

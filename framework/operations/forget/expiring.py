@@ -49,8 +49,8 @@ class Expiring:
         existing_files = table.files.existing(expired_files)
         other_files = others.in_folder(table) if existing_files else []
         foreign_files = others.named(table, other_files)
-        its_files, folders = removal.own_files(self.lake, loaded_table)
-        deletable_files.delete(its_files, existing_files - foreign_files if foreign_files is not None else (), folders)
+        file_store, folders = removal.own_files(self.lake, loaded_table)
+        deletable_files.delete(file_store, existing_files - foreign_files if foreign_files is not None else (), folders)
         remaining_files = table.files.existing(existing_files)
         if remaining_files:
             put(self.note, json.dumps(sorted(remaining_files)))

@@ -1,4 +1,4 @@
-"""Forgets a person. Each step can be repeated after a death, and is reported only once it is done.
+"""Forgets a person, in an order in which each step can be repeated after a death. A step is reported only once it is done.
 
 Guarantee: afterwards no file that the table names has a row of the key, none of its bad rows mentions it, and no batch brings a row back. A
 bad message that is read again becomes a bad row again.

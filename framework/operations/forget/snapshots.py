@@ -138,8 +138,8 @@ def _since(table: Metadata, end_snapshot: int | None) -> set[int]:
     """The snapshots of main and of states since `end_snapshot`, to which the table can be rolled back."""
     if end_snapshot is None:
         return set()
-    main = [ancestor["snapshot-id"] for ancestor in table.ancestors()]
-    if end_snapshot not in main:
+    main_ids = [ancestor["snapshot-id"] for ancestor in table.ancestors()]
+    if end_snapshot not in main_ids:
         message = "the table was rolled back meanwhile"
         raise SluiceError("table-busy", message, RETRY_HINT)
     states = [table.ancestors(table.refs[name]) for name in table.states]
@@ -147,7 +147,7 @@ def _since(table: Metadata, end_snapshot: int | None) -> set[int]:
     later_snapshots = {
         ancestor["snapshot-id"] for line in states for ancestor in line if _number(table, ancestor["snapshot-id"]) > end_number
     }
-    return later_snapshots | set(main[: main.index(end_snapshot) + 1])
+    return later_snapshots | set(main_ids[: main_ids.index(end_snapshot) + 1])
 
 
 def _number(table: Metadata, snapshot: int) -> int:

@@ -65,8 +65,8 @@ def _is_time(name: str) -> bool:
 
 def _type(values: Sequence[Any], depth: int = 1) -> tuple[Type, tuple[str, ...]]:
     """The narrowest type that takes all of the values; text takes any."""
-    kinds = Counter(_kind(value) for value in values if value is not None)
-    kinds_of_values = set(kinds)
+    kind_counts = Counter(_kind(value) for value in values if value is not None)
+    kinds_of_values = set(kind_counts)
     if not kinds_of_values:
         return STRING, (f"always null, in {len(values):,}",) if values else ("always an empty list",)
     if kinds_of_values == {"object"}:
@@ -83,7 +83,7 @@ def _type(values: Sequence[Any], depth: int = 1) -> tuple[Type, tuple[str, ...]]
         return _ATOMS[kinds_of_values.pop()], ()
     if kinds_of_values == {"huge whole number"} or kinds_of_values == {"huge whole number", "whole number"}:
         return STRING, ("whole numbers, some beyond bigint",)
-    mix = ", ".join(f"{kind} in {count:,}" for kind, count in kinds.most_common())
+    mix = ", ".join(f"{kind} in {count:,}" for kind, count in kind_counts.most_common())
     return STRING, (mix if len(kinds_of_values) == 1 else f"a mix: {mix}",)
 
 

@@ -97,23 +97,23 @@ def _schemaed(
         contract_places={},
         single=single if part == "key" else None,
     )
-    rows_, problems = _resolved(request, cluster, secrets, taken_names)
+    resolved_schema, problems = _resolved(request, cluster, secrets, taken_names)
     changes = False
     for other_format in other_formats if part == "value" else ():  # of changes
-        rows, other_problems = _resolved(replace(request, format=other_format), cluster, secrets, taken_names)
+        change_schema, other_problems = _resolved(replace(request, format=other_format), cluster, secrets, taken_names)
         if not other_problems:
-            format_, rows_, problems, changes = other_format, rows, other_problems, True
+            format_, resolved_schema, problems, changes = other_format, change_schema, other_problems, True
     if problems:
         return f"{subject}: {problems[0].message}"
-    is_single = len(rows_.columns) == 1 and rows_.columns[0].name == single
+    is_single = len(resolved_schema.columns) == 1 and resolved_schema.columns[0].name == single
     named_subject = None if subject == default_subject else subject
     return Schemaed(
         part=part,
         format=format_,
         subject=named_subject,
         single=single if is_single else None,
-        columns=rows_.columns,
-        registered=rows_.registered,
+        columns=resolved_schema.columns,
+        registered=resolved_schema.registered,
         changes=changes,
     )
 

@@ -255,8 +255,10 @@ def _same_field(sample: MessageSample) -> str | None:
     names: set[str] | None = None
     for message in sample.messages:
         fields = one_object(message.value) if message.value is not None else None
-        key_ = None if message.key is None else utf8(message.key)
-        equal_fields = {name for name, value in (fields or {}).items() if isinstance(value, (str, int)) and str(value) == key_}
+        key_text = None if message.key is None else utf8(message.key)
+        equal_fields = {
+            name for name, value in (fields or {}).items() if isinstance(value, (str, int)) and str(value) == key_text
+        }
         names = equal_fields if names is None else names & equal_fields
     return min(names) if names else None
 

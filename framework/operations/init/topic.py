@@ -28,7 +28,8 @@ class Added:
 def add(
     folder: Path, environment: str, kafka_name: str, message_limit: int, bootstrap: str | None, registry: str | None = None
 ) -> Added:
-    """Read at most `most` messages and write the topic's spec. A cluster and a catalog are written too if the specs have none."""
+    """Reads at most `message_limit` messages and writes the topic's spec; a cluster and a catalog, too, if the specs have
+    none."""
     specs = folder / "specs"
     plan = make(specs, environment) if any(specs.rglob("*.yaml")) else None
     cluster = _with_registry(_cluster(plan, bootstrap), plan, registry)

@@ -67,12 +67,12 @@ def history(pipeline: Pipeline) -> History | None:
     moves = main_moves(table)
     listed_snapshots = [snapshot for snapshot in snapshots if not _is_part_of(snapshot, moves)]
     commits = _with_changes([_commit(table, snapshot, position, bad_counts) for snapshot in listed_snapshots], moves)
-    lines = tuple(_with_moves([commit for commit, _ in commits], moves))
+    commits_and_moves = tuple(_with_moves([commit for commit, _ in commits], moves))
     main_ids = {snapshot["snapshot-id"] for snapshot in snapshots}
     former_ids = {snapshot["snapshot-id"] for snapshot in table.document.get("snapshot-log") or ()} - main_ids
     expired = bool(snapshots) and snapshots[-1].get("parent-snapshot-id") is not None
     rolled_back = len(former_ids & table.snapshots.keys())
-    return History(lines, expired, rolled_back, position.spec if position else "")
+    return History(commits_and_moves, expired, rolled_back, position.spec if position else "")
 
 
 def _is_part_of(snapshot: Mapping[str, Any], moves: Sequence[MainMove]) -> bool:

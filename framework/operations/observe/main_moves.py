@@ -73,9 +73,11 @@ def _undone(table: Metadata, before: int, after: int) -> tuple[Sequence[int], in
     """The snapshots that main lost when it went from one snapshot to another, and the snapshot to which it went back."""
     if before == after or table.snapshots.get(after, {}).get("parent-snapshot-id") == before:
         return (), None  # the usual case
-    line = [snapshot["snapshot-id"] for snapshot in table.ancestors(before)]
-    common = next((snapshot["snapshot-id"] for snapshot in table.ancestors(after) if snapshot["snapshot-id"] in line), None)
-    return ((), None) if common is None else (line[: line.index(common)], common)
+    ancestor_ids = [snapshot["snapshot-id"] for snapshot in table.ancestors(before)]
+    common = next(
+        (snapshot["snapshot-id"] for snapshot in table.ancestors(after) if snapshot["snapshot-id"] in ancestor_ids), None
+    )
+    return ((), None) if common is None else (ancestor_ids[: ancestor_ids.index(common)], common)
 
 
 def batch_of(table: Metadata, snapshot: int) -> int | None:

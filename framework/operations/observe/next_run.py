@@ -89,15 +89,15 @@ def next_runs(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA
 def next_position(pipeline: Pipeline, state: TableState | None, source: SourceReader) -> tuple[Position, TopicState]:
     """The position from which a run would continue, and the source's current state. Raises the errors with which a run would refuse. A
     table that is missing, or has no rows of a topic yet, begins there as `start_from` says."""
-    topic = source.topic_state()
+    topic_state = source.topic_state()
     is_ours = state is not None and not refusals.may_adopt(pipeline, state)
     position = (
-        refusals.check(pipeline, state, topic)
+        refusals.check(pipeline, state, topic_state)
         if state and is_ours
-        else Position(attempt="", batch=0, cluster=topic.cluster, topics={}, ends={})
+        else Position(attempt="", batch=0, cluster=topic_state.cluster, topics={}, ends={})
     )
-    ends = {**position.ends, **source.starts(topic, position.topics)}
-    return replace(position, ends=ends), topic
+    ends = {**position.ends, **source.starts(topic_state, position.topics)}
+    return replace(position, ends=ends), topic_state
 
 
 def connect(cluster: Cluster, secrets: SecretStore, patience: float) -> Kafka | SluiceError:
@@ -174,14 +174,14 @@ def _recompute(pipeline: Pipeline, state: TableState | None, earlier_runs: Mappi
     new_names = [run.pipeline.name for run in runs_before if run.would_run and _creates(run)]
     if new_names:
         return Recompute(f"once `{', '.join(new_names)}` has created it", None)
-    position, topic = next_position(pipeline, state, source)
-    next_batch = source.next(position, topic)
+    position, topic_state = next_position(pipeline, state, source)
+    next_batch = source.next(position, topic_state)
     rows = next_batch.size if next_batch else source.rows() if reads_all else 0
     if state is None or position.attempt == protocol.BORN:
         return Recompute("for the first time", rows)
     if position.ends == {}:
         return Recompute("since the table was rolled back", rows)
-    if position.topics != topic.topics:
+    if position.topics != topic_state.topics:
         return Recompute("which was created again", rows)
     if reads_all and position.spec != pipeline.spec:
         return Recompute("since the spec has changed", rows)

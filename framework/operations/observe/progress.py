@@ -76,16 +76,17 @@ def read_progress(
     clusters = {cluster.name: cluster for cluster in plan.clusters if cluster.name in cluster_names}
     connections = {name: _Question(partial(connect, cluster, plan.secrets, patience)) for name, cluster in clusters.items()}
     # Tables before topics: a batch that is committed in between is still counted as lag, never missing from both.
-    tables = [_table_progress(pipeline) for pipeline in chosen_pipelines]
+    table_progresses = [_table_progress(pipeline) for pipeline in chosen_pipelines]
     kafkas = {name: request.answer(patience) or silent(clusters[name]) for name, request in connections.items()}
     requests = [
-        _Question(partial(_with_lag, pipeline, table, kafkas)) for pipeline, table in zip(chosen_pipelines, tables, strict=True)
+        _Question(partial(_with_lag, pipeline, table_progress, kafkas))
+        for pipeline, table_progress in zip(chosen_pipelines, table_progresses, strict=True)
     ]
     progress = []
-    for pipeline, table, request in zip(chosen_pipelines, tables, requests, strict=True):
+    for pipeline, table_progress, request in zip(chosen_pipelines, table_progresses, requests, strict=True):
         # Each request has its own end; this one is for whatever else may hang.
         with_lag = request.answer(5 * patience)
-        progress.append(with_lag or replace(table.progress, trouble=silent(clusters[pipeline.topic.cluster.name])))
+        progress.append(with_lag or replace(table_progress.progress, trouble=silent(clusters[pipeline.topic.cluster.name])))
     return tuple(progress)
 
 
@@ -146,18 +147,18 @@ def _rows(table: Metadata | None) -> int:
     return metadata.rows(metadata.summary(table.main if table else None))
 
 
-def _with_lag(pipeline: Pipeline, table: _TableProgress, kafkas: Mapping[str, Kafka | SluiceError]) -> PipelineProgress:
+def _with_lag(pipeline: Pipeline, table_progress: _TableProgress, kafkas: Mapping[str, Kafka | SluiceError]) -> PipelineProgress:
     """The table's progress with its lag, by Kafka or by the table that is read."""
-    progress = table.progress
+    progress = table_progress.progress
     if progress.trouble:
         return progress
     try:
-        if table.of_another:
+        if table_progress.of_another:
             raise refusals.leftover_bad_rows(pipeline)
         source = _source(pipeline, kafkas)
-        position, topic = next_position(pipeline, table.state, source)
-        range_ = source.next(position, topic)
-        offsets = _offsets(position, topic) if isinstance(source, TopicsReader) else ()
+        position, topic_state = next_position(pipeline, table_progress.state, source)
+        range_ = source.next(position, topic_state)
+        offsets = _offsets(position, topic_state) if isinstance(source, TopicsReader) else ()
         return replace(progress, lag=source.lag(range_), offsets=offsets)
     except SluiceError as error:
         return replace(progress, trouble=error)
@@ -174,10 +175,10 @@ def _source(
     return TopicsReader(pipeline, kafka)
 
 
-def _offsets(position: Position, topic: TopicState) -> tuple[Offsets, ...]:
-    partitions = sorted(topic.ends, key=protocol.parted)
+def _offsets(position: Position, topic_state: TopicState) -> tuple[Offsets, ...]:
+    partitions = sorted(topic_state.ends, key=protocol.parted)
     return tuple(
-        Offsets(partition, position.ends.get(partition, topic.starts.get(partition, 0)), topic.ends[partition])
+        Offsets(partition, position.ends.get(partition, topic_state.starts.get(partition, 0)), topic_state.ends[partition])
         for partition in partitions
     )
 

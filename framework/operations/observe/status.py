@@ -70,13 +70,13 @@ def statuses(
     chosen_pipelines = tuple(pipelines)
     progresses = _progress(plan, chosen_pipelines, patience)
     current_time = clock()
-    answers = []
+    full_statuses = []
     for pipeline in chosen_pipelines:
         status = _status(plan, pipeline, progresses, current_time)
-        idle = bool(status.progress.trouble)
-        maintenance = () if idle else behind_a_run(pipeline, current_time)
-        answers.append(replace(status, maintenance=maintenance))
-    return tuple(answers)
+        has_trouble = bool(status.progress.trouble)
+        maintenance = () if has_trouble else behind_a_run(pipeline, current_time)
+        full_statuses.append(replace(status, maintenance=maintenance))
+    return tuple(full_statuses)
 
 
 def status_of(plan: Plan, pipeline: Pipeline) -> Status:

@@ -89,17 +89,17 @@ def estimate_rebuild(pipeline: Pipeline, messages: MessageStore | None) -> Estim
         return Estimate(rows=table_source.source_of(pipeline).rows())
     assert isinstance(messages, Kafka), "messages of a test cannot be read again"
     table = current_table(pipeline)
-    topic = TopicsReader(pipeline, messages).topic_state()
+    topic_state = TopicsReader(pipeline, messages).topic_state()
     resume_point = resume_position(pipeline)
-    starts: Mapping[Partition, int] = start_offsets(pipeline, TopicsReader(pipeline, messages), topic, table)
+    starts: Mapping[Partition, int] = start_offsets(pipeline, TopicsReader(pipeline, messages), topic_state, table)
     next_offsets = resume_point.ends if resume_point else starts
-    position = Position(attempt="", batch=0, cluster=topic.cluster, topics=topic.topics, ends=next_offsets)
+    position = Position(attempt="", batch=0, cluster=topic_state.cluster, topics=topic_state.topics, ends=next_offsets)
     if resume_point:
         starts = _offsets_at_birth(metadata.read(pipeline.table.catalog, second_pipeline(pipeline).table.identifier)) or starts
     return Estimate(
-        waiting=tuple(waiting(messages, position, topic, table_state.speed(pipeline.table))),
+        waiting=tuple(waiting(messages, position, topic_state, table_state.speed(pipeline.table))),
         done=sum(max(0, end - starts.get(partition, 0)) for partition, end in resume_point.ends.items()) if resume_point else 0,
-        lost=(*lost_rows(pipeline, table, topic, starts), *_incomplete(pipeline, table, starts, messages)),
+        lost=(*lost_rows(pipeline, table, topic_state, starts), *_incomplete(pipeline, table, starts, messages)),
         foreign=tuple(foreign_commits(table)),
     )
 

@@ -156,15 +156,15 @@ def _open(context: Context, lake: TableStore, pipeline: Pipeline, estimate: Esti
     own_table = load_table(lake, pipeline)
     side_tables.refuse_leftovers(lake, pipeline, own_table)
     source = context.source(pipeline)
-    topic = source.topic_state()
-    if second_table.find_resumable(lake, pipeline, own_table, topic) is not None:
+    topic_state = source.topic_state()
+    if second_table.find_resumable(lake, pipeline, own_table, topic_state) is not None:
         return
     starts: dict[Partition, int] = {}
     if not pipeline.source:
         table = current_table(pipeline)
-        starts = start_offsets(pipeline, source, topic, table)
+        starts = start_offsets(pipeline, source, topic_state, table)
         # Kafka may have fewer messages than the estimate had.
-        if tuple(lost_rows(pipeline, table, topic, starts)) and not estimate.lost:
+        if tuple(lost_rows(pipeline, table, topic_state, starts)) and not estimate.lost:
             refuse_lost(pipeline, estimate_rebuild(pipeline, context.kafka(pipeline)))
     second_table.create_second(context, lake, pipeline, own_table, starts, position_of(state(own_table)).accepted)
     context.reached("rebuild_born")

@@ -24,7 +24,7 @@ from framework.plan import Pipeline
 from framework.plan.change import Change, changes, renamed_columns
 
 
-def find_resumable(lake: TableStore, pipeline: Pipeline, own_table: Any, topic: TopicState) -> Any | None:
+def find_resumable(lake: TableStore, pipeline: Pipeline, own_table: Any, topic_state: TopicState) -> Any | None:
     """The second table of an interrupted rebuild that can be resumed. Any other leftover is deleted."""
     second = second_pipeline(pipeline)
     table = lake.find(second.table.identifier)
@@ -36,7 +36,7 @@ def find_resumable(lake: TableStore, pipeline: Pipeline, own_table: Any, topic: 
             f"the table {second.table.identifier} exists and no rebuild of this pipeline created it; a rebuild needs that name"
         )
         raise RefusedError("table-not-ours", message, "rename or drop that table")
-    if _is_resumable(lake, pipeline, own_table, table, topic):
+    if _is_resumable(lake, pipeline, own_table, table, topic_state):
         return table
     _throw_away(lake, pipeline, table)
     return None
@@ -51,8 +51,8 @@ def create_second(
     accepted: Mapping[Partition, int],
 ) -> None:
     """Creates the second table, with the position from which it is filled."""
-    topic = context.source(pipeline).topic_state()
-    position = replace(protocol.born(topic, starts, pipeline.spec), accepted=accepted)
+    topic_state = context.source(pipeline).topic_state()
+    position = replace(protocol.born(topic_state, starts, pipeline.spec), accepted=accepted)
     properties = {
         **LAYOUT,
         **write_properties(pipeline),
@@ -131,9 +131,9 @@ def delete_second(lake: TableStore, pipeline: Pipeline, data: bool) -> None:
             if current is not None:
                 is_side = identifier in side_names
                 files, _ = drop.files_of(second.catalog, current, () if is_side else row_folders, rows=data or is_side)
-                its_files = lake.component.files_of(identifier)
+                file_store = lake.component.files_of(identifier)
                 lake.drop(identifier)
-                its_files.delete(files, current.metadata.location)
+                file_store.delete(files, current.metadata.location)
     except (CommitRefused, CommitUnknown) as error:
         raise _not_dropped(pipeline, error) from None
 
@@ -143,7 +143,7 @@ def _not_dropped(pipeline: Pipeline, error: Exception) -> BatchError:
     return Transient("table-busy", message, f"`sluice rebuild {pipeline.name}` tries again")
 
 
-def _is_resumable(lake: TableStore, pipeline: Pipeline, own_table: Any, table: Any, topic: TopicState) -> bool:
+def _is_resumable(lake: TableStore, pipeline: Pipeline, own_table: Any, table: Any, topic_state: TopicState) -> bool:
     if (
         table.properties().get(protocol.OF) != str(own_table.uuid())
         or was_swapped_in(own_table, table)
@@ -158,7 +158,7 @@ def _is_resumable(lake: TableStore, pipeline: Pipeline, own_table: Any, table: A
     if any(change.kind != "narrow" or not change.allowed for change in changes(second, lake.existing(table))):
         return False
     try:
-        refusals.check(second, second_state, topic)
+        refusals.check(second, second_state, topic_state)
         rebuild_changes = wanted_changes(lake, pipeline, own_table)
         return knows_forgotten(own_table, rebuild_changes, table) and replaced_table.can_swap(
             lake, own_table, rebuild_changes, pipeline.table, table

@@ -1,5 +1,5 @@
-"""The pages of docs/language, generated from the code: options, docstrings, examples and tables of functions. One, `own-steps.md` beside
-this file, is written by hand."""
+"""The pages of docs/language, generated from the code: options, docstrings, examples and tables of functions. One, `own-steps.md` next
+to this file, is written by hand."""
 
 from __future__ import annotations
 

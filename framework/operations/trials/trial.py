@@ -65,8 +65,8 @@ class Trials:
         session.activate(self.spark)
         try:
             select_tables = source.tables if isinstance(source, SelectSource) else ()
-            for each_table in (*select_tables, *trial_pipeline.looked_up):
-                self.put(each_table, example.tables.get(each_table.identifier.removeprefix(prefix), ()))
+            for read_table in (*select_tables, *trial_pipeline.looked_up):
+                self.put(read_table, example.tables.get(read_table.identifier.removeprefix(prefix), ()))
             for batch in example.batches:
                 if isinstance(source, TableChanges):
                     self.put(source, [row.values for row in example.given if isinstance(row, SpecTestRow) and row.batch == batch])

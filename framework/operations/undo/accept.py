@@ -74,7 +74,7 @@ def _accept(context: Context, pipeline: Pipeline, refusal: RefusedError) -> None
 
 
 def _begin_again(context: Context, pipeline: Pipeline) -> None:
-    """Creates a new table, and then deletes the bad rows of its predecessor, if there are any."""
+    """Creates a new table first, and then deletes the bad rows in its side tables, if they are still its predecessor's."""
     lake = context.lake(pipeline)
     if lake.load(pipeline.table.identifier) is None:
         create_table(context, lake, pipeline)

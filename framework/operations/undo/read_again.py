@@ -50,18 +50,18 @@ def judged(context: Context, pipeline: Pipeline, since: datetime, identifier: st
         raise refusals.no_table(pipeline)
     _refuse_taken(context.plan, pipeline, since, identifier)
     source = context.source(pipeline)
-    topic = source.topic_state()
-    position = refusals.check(pipeline, state, topic)
+    topic_state = source.topic_state()
+    position = refusals.check(pipeline, state, topic_state)
     namespace, _, name = identifier.rpartition(".")
-    topics = tuple(replace(topic, start_from=since) for topic in pipeline.topics)
+    topics = tuple(replace(kafka_topic, start_from=since) for kafka_topic in pipeline.topics)
     other_pipeline = replace(pipeline, topics=topics, also=(), table=replace(pipeline.table, namespace=namespace, name=name))
     properties = {_SINCE: since.isoformat(), **forgotten.after_renaming(own_table.properties, {})}
     existing_position = _existing_position(context.plan, other_pipeline, properties)
-    starts = context.source(other_pipeline).starts(topic, {}) if existing_position is None else None
+    starts = context.source(other_pipeline).starts(topic_state, {}) if existing_position is None else None
     ends = starts if starts is not None else existing_position or {}
     return ReadAgain(
         other_pipeline, starts=starts, until={**ends, **position.ends}, messages=refusals.messages_between(ends, position.ends),
-        cut=sum(0 < offset == topic.starts[partition] for partition, offset in (starts or {}).items()), properties=properties,
+        cut=sum(0 < offset == topic_state.starts[partition] for partition, offset in (starts or {}).items()), properties=properties,
         accepted=position.accepted,
     )  # fmt: skip
 

@@ -1,7 +1,7 @@
 """Rolling a table back to one of its snapshots: its rows, its position and its state, in one commit.
 
-The next run reads the messages after that position again, by its own spec; the bad rows of undone batches are deleted. The table's
-commit alone decides. Bad rows follow it; if this process dies in between, the next run deletes them.
+The next run reads the messages after that position again, by the spec at the time of that run; the bad rows of undone
+batches are deleted. The table's commit alone decides. Bad rows follow it; if this process dies in between, the next run deletes them.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ def judged(context: Context, pipeline: Pipeline, target: Moment) -> Rollback:
     snapshot = (
         newest_until(table, pipeline.name, name, target) if isinstance(target, datetime) else snapshot_at(table, name, target)
     )
-    line = [ancestor["snapshot-id"] for ancestor in table.ancestors()]
-    if snapshot not in line:
+    main_ids = [ancestor["snapshot-id"] for ancestor in table.ancestors()]
+    if snapshot not in main_ids:
         hint = f"`sluice history {pipeline.name}` lists those that it has"
         raise SluiceError(
             "no-such-snapshot", f"{pipeline.table.identifier} does not have the rows of snapshot {snapshot} now", hint
         )
     meaning = _meaning(context, pipeline, table, replace(state, snapshots=_all_snapshots(table)), snapshot)
     main_then = main_at(table, target) if isinstance(target, datetime) else None
-    return meaning if main_then in line else replace(meaning, undone_before=main_then)
+    return meaning if main_then in main_ids else replace(meaning, undone_before=main_then)
 
 
 def _meaning(context: Context, pipeline: Pipeline, table: Metadata, state: TableState, snapshot: int) -> Rollback:

@@ -31,7 +31,7 @@ class Function:
     least_arguments: int = -1
     sql: str = ""
     repeats_last: bool = False  # whether any number of arguments of the last kind may follow
-    has_frame: bool = True  # whether a window's frame is its own choice
+    has_frame: bool = True  # whether a window over it can have a frame
     literals: tuple[int, ...] = ()  # the arguments that are literals
     range: tuple[float, float] | None = None  # the range of these literals
 

@@ -104,7 +104,7 @@ def _seconds(node: Node) -> float:
 
 
 def _names_one_of(node: Node, names: frozenset[str]) -> bool:
-    """Whether an expression has a parameter of a lambda around it."""
+    """Whether an expression names one of `names`, the parameters of lambdas around it."""
     return bool(names) and any(isinstance(part, Column) and part.name.lower() in names for part, _ in walk(node))
 
 

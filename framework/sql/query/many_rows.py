@@ -68,16 +68,16 @@ def over(node: Over, typed: Typed) -> tuple[str, Type]:
         sql, type_ = aggregate(node.of, typed)
     else:
         sql, type_ = _ranked(node.of, node, typed)
-    window = []
+    window_clauses = []
     if node.partition:
-        window.append(f"PARTITION BY {', '.join(str(_comparable(value, typed).sql) for value in node.partition)}")
+        window_clauses.append(f"PARTITION BY {', '.join(str(_comparable(value, typed).sql) for value in node.partition)}")
     if node.order:
-        window.append(
+        window_clauses.append(
             f"ORDER BY {', '.join(f'{_comparable(order.value, typed).sql} {order.words}'.strip() for order in node.order)}"
         )
     if node.frame:
-        window.append(_frame(node.frame, node, typed))
-    return f"{sql} OVER ({' '.join(window)})", type_
+        window_clauses.append(_frame(node.frame, node, typed))
+    return f"{sql} OVER ({' '.join(window_clauses)})", type_
 
 
 def _comparable(node: Node, typed: Typed) -> Checked:

@@ -91,21 +91,21 @@ class Scope:
         if table is not None and not self.has(table):
             faults.append(self.no_table(table, item.offset))
             return []
-        names = [column for column in (self.columns_of(table) if table else self.names) if not column.field.hidden]
+        columns = [column for column in (self.columns_of(table) if table else self.names) if not column.field.hidden]
         if item.of is None:
-            names = [column for column in names if column.flat not in self.second]
+            columns = [column for column in columns if column.flat not in self.second]
         excluded_names = {name.lower() for name in item.left_out}
-        present_names = {column.field.name.lower() for column in names}
+        present_names = {column.field.name.lower() for column in columns}
         for name in item.left_out:
             if name.lower() not in present_names:
-                hint = did_you_mean(name, [column.field.name for column in names], "leave it away")
+                hint = did_you_mean(name, [column.field.name for column in columns], "leave it away")
                 faults.append(ExpressionFault(item.offset, "unknown-column", f"`*` has no column `{name}`", hint))
-        remaining = [column for column in names if column.field.name.lower() not in excluded_names]
-        if not remaining and not faults:
+        remaining_columns = [column for column in columns if column.field.name.lower() not in excluded_names]
+        if not remaining_columns and not faults:
             faults.append(
                 ExpressionFault(item.offset, "sql-star", "no column is left for `*`", "name the columns that there are")
             )
-        return remaining
+        return remaining_columns
 
     def no_table(self, name: str, offset: int) -> ExpressionFault:
         hint = did_you_mean(name, self.tables, the_names("table", self.tables))
@@ -163,8 +163,8 @@ def resolved(node: Node, scope: Scope, faults: list[ExpressionFault], names: fro
                 )
             )
         return Column(node.offset, candidates[0].flat) if candidates else node
-    inner, words = bound(node, names), {id(unit) for unit in units(node)}
-    return mapped(node, lambda part: part if id(part) in words else resolved(part, scope, faults, inner))
+    inner_names, unit_ids = bound(node, names), {id(unit) for unit in units(node)}
+    return mapped(node, lambda part: part if id(part) in unit_ids else resolved(part, scope, faults, inner_names))
 
 
 def by_table(node: Node, scope: Scope) -> Node:
@@ -180,8 +180,8 @@ def apart_by(apart: frozenset[str] | None, nodes: Iterable[Node], columns: Mappi
     """Returns those columns of `apart` that remain where rows are grouped by `nodes`."""
     if apart is None:
         return None
-    same = (columns[node.name].same for node in nodes if isinstance(node, Column) and node.name in columns)
-    return apart & {name for name in same if name}
+    same_names = (columns[node.name].same for node in nodes if isinstance(node, Column) and node.name in columns)
+    return apart & {name for name in same_names if name}
 
 
 def windows_of(node: Node) -> list[Over]:

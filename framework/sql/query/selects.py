@@ -80,7 +80,8 @@ def relation(select: Select, scope: Scope, faults: list[ExpressionFault], by_pla
 
 
 def _alone(node: Node) -> Iterator[Node]:
-    """Yields the parts of an expression; of a function over a window only its arguments, its partition and its order."""
+    """Yields the parts of an expression; of a function over a window only its arguments, its filter, its partition and its
+    order."""
     if not isinstance(node, Over):
         yield node
     parts = (*children(node.of), *node.partition, *node.order) if isinstance(node, Over) else children(node)
@@ -121,8 +122,8 @@ def _with_names(node: Node, scope: Scope, items: Sequence[SelectItem]) -> Node:
     """Returns a condition of HAVING in which the names of the select's columns are replaced by their values, where the tables have no
     such column."""
     if isinstance(node, Column) and not scope.named(node.name):
-        named = (item.value for item in items if item.value and item.name and item.name.lower() == node.name.lower())
-        return next(named, node)
+        matching_values = (item.value for item in items if item.value and item.name and item.name.lower() == node.name.lower())
+        return next(matching_values, node)
     return mapped(node, lambda part: _with_names(part, scope, items))
 
 
@@ -135,9 +136,9 @@ def _group(node: Node, select: Select, scope: Scope, items: Sequence[Out], fault
         faults.append(ExpressionFault(node.offset, "unknown-column", message, "count from 1, or name the column"))
         return node
     if isinstance(node, Column) and not scope.named(node.name):
-        named = next((item for item in items if item.name and item.name.lower() == node.name.lower()), None)
-        if named is not None:
-            return named.value
+        named_item = next((item for item in items if item.name and item.name.lower() == node.name.lower()), None)
+        if named_item is not None:
+            return named_item.value
     return resolved(node, scope, faults)
 
 

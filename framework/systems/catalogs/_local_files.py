@@ -55,13 +55,15 @@ class LocalFiles(TableFiles):
         return sum(Path(file).stat().st_size for file in files)
 
     def delete(self, files: Iterable[str], folder: str) -> None:
-        whole = Path(self.path(folder)).resolve()  # as the files are
+        table_folder = Path(self.path(folder)).resolve()  # as the files are
         paths = [Path(file) for file in files]
         for path in paths:
             path.unlink(missing_ok=True)
             path.with_name(f".{path.name}.crc").unlink(missing_ok=True)  # Hadoop's checksum of it
-        above = {parent for path in paths for parent in path.parents if whole in parent.parents}
-        for parent in sorted({whole, *above} if paths else (), key=lambda parent: len(parent.parts), reverse=True):
+        parent_folders = {parent for path in paths for parent in path.parents if table_folder in parent.parents}
+        for parent in sorted(
+            {table_folder, *parent_folders} if paths else (), key=lambda parent: len(parent.parts), reverse=True
+        ):
             with suppress(OSError):  # not empty, or not there
                 parent.rmdir()
 

@@ -52,13 +52,13 @@ def _of_form(document: Document, target: Document) -> Iterator[Document]:
 
 
 def _of_snapshots(document: Document, target: Document, main: Document) -> Iterator[Document]:
-    """Adds main's ancestors as far as the catalog takes them, which refuses any older than its newest, and removes expired snapshots."""
-    new = [
+    """Adds main's ancestors, except those that the catalog refuses as older than its newest snapshot, and removes expired snapshots."""
+    new_snapshots = [
         snapshot
         for snapshot in _new(document, target, "snapshots", "snapshot-id")
         if snapshot is main or _is_taken(document, snapshot, main.get("first-row-id") is not None)
     ]
-    for snapshot in sorted(new, key=lambda snapshot: snapshot["sequence-number"]):
+    for snapshot in sorted(new_snapshots, key=lambda snapshot: snapshot["sequence-number"]):
         yield {"action": "add-snapshot", "snapshot": snapshot}
     if document["current-snapshot-id"] != target["current-snapshot-id"]:
         yield {"action": "set-snapshot-ref", **_MAIN, "snapshot-id": target["current-snapshot-id"]}

@@ -120,7 +120,7 @@ class S3Files(TableFiles):
             )
 
     def _grant(self, actions: list[str], folder: str) -> str:
-        """The rights that an administrator has to grant. Who may not write was refused before the others were tried."""
+        """The rights that an administrator has to grant. A login that may not write was refused before the other rights were tried."""
         below = self.path(self.root or folder)
         actions = list(_RIGHTS) if "s3:PutObject" in actions else actions
         of_bucket = [action for action in actions if action == "s3:ListBucket"]

@@ -153,8 +153,14 @@ class Glue(CatalogClient):
         if table is None:
             return None
         properties = {**_object_store.settings(self.storage), **_object_store.of_python(self.storage, self.secrets)}
-        read = StaticTable.from_metadata(str(table["Parameters"]["metadata_location"]), properties)
-        return Table(tuple(identifier.split(".")), read.metadata, read.metadata_location, read.io, read.catalog)
+        static_table = StaticTable.from_metadata(str(table["Parameters"]["metadata_location"]), properties)
+        return Table(
+            tuple(identifier.split(".")),
+            static_table.metadata,
+            static_table.metadata_location,
+            static_table.io,
+            static_table.catalog,
+        )
 
     def drop(self, identifier: str) -> None:
         namespace, _, name = identifier.rpartition(".")
@@ -177,20 +183,20 @@ class Glue(CatalogClient):
         table = glue._construct_table_input(name, listed.location, {}, metadata, existing_table, instead_of.location)
         fields = {key: existing_table[key] for key in ("Description", "Owner", "Retention") if existing_table.get(key)}
         # Glue compares the version, so that nobody's commit in between is lost.
-        whole, version = {**_short(table), **fields}, existing_table.get("VersionId")
-        self._asked("update_table", DatabaseName=namespace, TableInput=whole, SkipArchive=True, VersionId=version)
+        table_input, version = {**_short(table), **fields}, existing_table.get("VersionId")
+        self._asked("update_table", DatabaseName=namespace, TableInput=table_input, SkipArchive=True, VersionId=version)
 
     def probe(self, identifier: str) -> None:
         """Tries requests that change nothing, such as for a table that does not exist. Only creating a table cannot be tried."""
         namespace, _, name = identifier.rpartition(".")
-        nobody = f"{PROBE}{uuid.uuid4().hex[:8]}"
+        unused_name = f"{PROBE}{uuid.uuid4().hex[:8]}"
         requests: dict[str, Mapping[str, Any]] = {
             "get_database": {"Name": namespace},
             "get_databases": {},
             "get_table": {"DatabaseName": namespace, "Name": name},
             "get_tables": {"DatabaseName": namespace},
-            "update_table": {"DatabaseName": namespace, "TableInput": {"Name": nobody}},
-            "delete_table": {"DatabaseName": namespace, "Name": nobody},
+            "update_table": {"DatabaseName": namespace, "TableInput": {"Name": unused_name}},
+            "delete_table": {"DatabaseName": namespace, "Name": unused_name},
         }
         with suppress(Denied):  # which is asked below
             if self._asked("get_database", Name=namespace):
@@ -198,12 +204,12 @@ class Glue(CatalogClient):
         answers = {_action(request): self._denied(request, arguments) for request, arguments in requests.items()}
         denied = {action: says for action, says in answers.items() if says}
         if denied:
-            named = (
+            action_texts = (
                 f"{action} (not for `run`, but for `drop` and `rebuild`)" if "Delete" in action else action for action in denied
             )
             resources = aws_policy.of_namespace(self.storage.region, self.options.account, namespace)
             raise RequestFailed(
-                f"{', '.join(named)}: Glue refused it ({', '.join(set(denied.values()))})",
+                f"{', '.join(action_texts)}: Glue refused it ({', '.join(set(denied.values()))})",
                 aws_policy.hint([aws_policy.allow(_RIGHTS, *resources)]),
             )
 

@@ -205,8 +205,8 @@ class Sql(CatalogClient):
     def places(self) -> tuple[Path, ...]:
         if self._rows(CATALOG_FILE, of_others=True):  # nothing is its alone
             return ()
-        database = [self.database.with_name(self.database.name + suffix) for suffix in ("", "-journal", "-wal", "-shm")]
-        return (*database, *(() if self._storage else (Path(self.files.path(self.files.root)),)))
+        database_files = [self.database.with_name(self.database.name + suffix) for suffix in ("", "-journal", "-wal", "-shm")]
+        return (*database_files, *(() if self._storage else (Path(self.files.path(self.files.root)),)))
 
     @property
     def _storage(self) -> Storage | None:

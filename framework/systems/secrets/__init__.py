@@ -86,25 +86,25 @@ def make_up(names: Iterable[str], store: SecretStore) -> None:
     path = Path(store.path)
     lines = _lines(path) if path.exists() else []
     existing_names = {line.partition("=")[0].strip() for line in lines}
-    new = [f"{name}={secrets.token_hex(32)}" for name in dict.fromkeys(names) if name not in existing_names]
-    if new:
+    new_lines = [f"{name}={secrets.token_hex(32)}" for name in dict.fromkeys(names) if name not in existing_names]
+    if new_lines:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "a", encoding="utf-8") as stream:
-            stream.write("".join(f"\n{line}" for line in new) + "\n")
+            stream.write("".join(f"\n{line}" for line in new_lines) + "\n")
 
 
 def _lines(path: Path) -> list[str]:
     """The lines of a file of the project. The opened file is the one that is checked."""
     real = path.resolve(strict=True)
-    allowed = [Path.cwd().resolve(), *([home().resolve()] if os.environ.get("SLUICE_HOME") else [])]
-    if real != Path(os.path.abspath(path)) and not any(map(real.is_relative_to, allowed)):
+    allowed_folders = [Path.cwd().resolve(), *([home().resolve()] if os.environ.get("SLUICE_HOME") else [])]
+    if real != Path(os.path.abspath(path)) and not any(map(real.is_relative_to, allowed_folders)):
         hint = "keep the secrets in a file of the project's folder; a link to another place is not followed"
         raise SetupError("open-secrets", f"{path} is a link to {real}, which is outside the project", hint)
     with open(os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), encoding="utf-8") as stream:
-        about = os.fstat(stream.fileno())
-        if not stat.S_ISREG(about.st_mode) or about.st_size > _LARGEST:
+        file_status = os.fstat(stream.fileno())
+        if not stat.S_ISREG(file_status.st_mode) or file_status.st_size > _LARGEST:
             raise SetupError("open-secrets", f"{path} is not a file of at most 1 MiB", "write lines `NAME=value` into a file")
-        mode = stat.S_IMODE(about.st_mode)
+        mode = stat.S_IMODE(file_status.st_mode)
         if mode & 0o077:
             raise SetupError("open-secrets", f"others can read {path} (mode {mode:04o})", f"chmod 600 {path}")
         return stream.read().splitlines()

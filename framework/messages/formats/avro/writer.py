@@ -28,7 +28,7 @@ _NATURAL: dict[type, tuple[str, ...]] = {
 
 
 def encoder(schema: Schema) -> Callable[[Any], bytes]:
-    """Returns a function that writes the bytes behind the id. A Misfit names the field that does not fit."""
+    """Returns a function that writes the bytes behind the id. A ValueMisfit names the field that does not fit."""
     schemas: dict[str, Any] = {}
     try:
         for _, reference in schema.behind:
@@ -103,7 +103,8 @@ class _Fitter:
         raise ValueMisfit(f"`{'.'.join(path)}` is missing, and the schema has no default for it")
 
     def default(self, type_: Json, value: Any, path: Path) -> Any:
-        """Returns the value of a schema's default: a union's is of its first type, and each character of a text is one byte."""
+        """Returns the value of a schema's default: a union's is of its first type, and in the text of bytes each character is
+        one byte."""
         schema, kind = self.resolved(type_[0] if isinstance(type_, list) else type_)
         match kind:
             case "bytes" | "fixed":

@@ -69,7 +69,8 @@ def _plain(type_: Type) -> Type:
 
 
 def read(_part: MessagePart, merged: Merged) -> DecoderDescription:
-    """Returns the decoder's description. Messages of a version that writes times in another form than earlier ones are bad rows."""
+    """Returns the decoder's description. Messages of a version that writes times or decimals in another form than earlier
+    ones are bad rows."""
     ways, reasons = _ways(merged)
     columns = tuple(decoder_.column(shape.name, _as_written(shape, shape.type, (), ways)) for shape in merged.shapes)
     writers: dict[int, Mapping[str, Any]] = {

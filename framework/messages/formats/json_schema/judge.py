@@ -43,8 +43,8 @@ def judge(schema: Schema) -> Callable[[Any], str | None]:
 
     from framework.messages.formats.json_schema.text import MALFORMED, registry_of
 
-    schema_ = document(schema.text)
-    standard: Any = validator_for(schema_, default=Draft7Validator)
+    contents = document(schema.text)
+    standard: Any = validator_for(contents, default=Draft7Validator)
     references = _References()
     keywords: dict[str, Keyword] = {"pattern": _pattern, "patternProperties": _pattern_properties}
     keywords["additionalProperties"] = _others(standard.VALIDATORS["additionalProperties"])
@@ -52,7 +52,7 @@ def judge(schema: Schema) -> Callable[[Any], str | None]:
     if any('"patternProperties"' in source.text for source in (schema, *(inner for _, inner in schema.behind))):
         keywords["unevaluatedProperties"] = _nothing  # it would look for patterns by itself
     extended: Any = extend(standard, keywords)  # type: ignore[no-untyped-call]
-    checker = extended(schema_, registry=registry_of(schema), format_checker=FormatChecker())
+    checker = extended(contents, registry=registry_of(schema), format_checker=FormatChecker())
 
     def wrong(value: Any) -> str | None:
         references.total = references.open = 0
@@ -89,7 +89,7 @@ def _others(standard: Keyword) -> Keyword:
 
     def keyword(validator: Any, properties: Any, value: Any, schema: Any) -> Iterator[Any]:
         patterns = schema.get("patternProperties") or ()
-        rest = {name: value_ for name, value_ in schema.items() if name != "patternProperties"}
+        rest = {name: keyword_value for name, keyword_value in schema.items() if name != "patternProperties"}
         if isinstance(value, dict):
             value = {
                 name: item for name, item in value.items() if all(is_matched(pattern, name) is False for pattern in patterns)

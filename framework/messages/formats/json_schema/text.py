@@ -101,8 +101,8 @@ class _Reader:
     """One pass over a schema and everything that it refers to."""
 
     def __init__(self, modern: bool, old_ids: bool) -> None:
-        self.modern = modern  # keywords beside a `$ref` count
-        self.old_ids = old_ids  # `id` means what `$id` means in later drafts
+        self.modern = modern  # whether keywords next to a `$ref` count
+        self.old_ids = old_ids  # whether `id` means what `$id` means in later drafts
         self.open: list[int] = []
         self.parts = 0
 

@@ -21,7 +21,7 @@ _SEVERAL = frozenset(("allOf", "anyOf", "items", "oneOf", "prefixItems"))
 _NAMED = frozenset(("$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"))
 _TEXTS = frozenset(("$anchor", "$dynamicAnchor", "$dynamicRef", "$id", "$recursiveRef", "$ref", "$schema", "id"))
 _ADDRESSES = frozenset(("$dynamicRef", "$id", "$ref", "$schema", "id"))
-_ANCIENT = frozenset(("disallow", "extends"))  # of draft 3, which nothing here looks into
+_ANCIENT = frozenset(("disallow", "extends"))  # of draft 3; the schemas in them are not read here
 _LISTS_ARE_PREFIXES = "2020-12"  # the first draft in which `items` is no list
 
 

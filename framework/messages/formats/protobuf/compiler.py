@@ -135,8 +135,8 @@ def _compiled(schema: Schema) -> bytes:
             return compiled_file.read_bytes()
     lines = [line.replace(f"{folder / 'files'}/", "").rstrip(".") for line in output.splitlines() if not _NO_ERROR.search(line)]
     message = "; ".join(lines[:_MOST_ERRORS]) or f"protoc ends with {code}"
-    missing = "what it imports must be among the references that it is registered with, by the same name"
-    raise Unsupported(f"protoc cannot compile it: {message}", missing if "File not found" in message else "")
+    hint = "what it imports must be among the references that it is registered with, by the same name"
+    raise Unsupported(f"protoc cannot compile it: {message}", hint if "File not found" in message else "")
 
 
 def _is_compiled(text: str) -> bool:

@@ -1,5 +1,5 @@
-"""Files that schemas import without a reference, since every registry and client knows them. Only their declarations stand here.
-Google's own google/protobuf/*.proto come with the compiler."""
+"""Files that schemas import without a reference, since every registry and client knows them: only their declarations, in our
+words. Google's own google/protobuf/*.proto come with the compiler."""
 
 from __future__ import annotations
 

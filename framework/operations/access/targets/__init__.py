@@ -1,8 +1,8 @@
 """Targets of `sluice access`, one file each; the file's name is the target's name.
 
-A file has `OF`, which says whether it is about a `table` or a `topic`, and `steps(about)`, whose first line of documentation is its line in
-the help. `TAKES` names the options of the command that not every target takes. `steps` yields warnings first, then what to run, in
-order, and how to undo it.
+The first line of a file's documentation is its line in the help. A file has `OF`, which says whether it is about a `table` or a
+`topic`, and `steps(about)`. `TAKES` names the options of the command that not every target takes. `steps`
+yields warnings first, then what to run, in order, and how to undo it.
 """
 
 from collections.abc import Mapping
