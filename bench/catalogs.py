@@ -18,7 +18,8 @@ from bench import load
 from bench.quick import place, report, whole
 from framework.core.context.context import Context
 from framework.core.iceberg import metadata
-from framework.core.run.run import catch_up
+from framework.core.run.events import Failed
+from framework.core.run.run import run
 from framework.host.plans import make
 from framework.machine.services import catalog, kafka, s3
 from framework.plan import ListedTable
@@ -113,8 +114,9 @@ def _lags(context: Context, bootstrap: str) -> list[float]:
     committed: dict[int, float] = {}
     for number in range(COMMITS):
         load.produce(bootstrap, "listed", [b'{"id": %d}' % number])
-        for failure in catch_up(context, [pipeline], lambda _: None, lambda: False):
-            raise failure.error
+        for event in run(context, pipeline):
+            if isinstance(event, Failed):
+                raise event.error
         table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
         assert table is not None and table.main is not None
         committed[table.refs["main"]] = table.published(table.main).timestamp()

@@ -18,7 +18,8 @@ from framework.core.context.context import Context
 from framework.core.iceberg import metadata
 from framework.core.iceberg.lake import TableStore
 from framework.core.maintain.maintain import maintain
-from framework.core.run.run import catch_up
+from framework.core.run.events import BatchDone, Maintained
+from framework.core.run.run import run
 from framework.core.sources import changes
 from framework.host.plans import make
 from framework.plan import Column, Pipeline
@@ -69,10 +70,11 @@ def _commits(context: Context, bootstrap: str) -> dict[str, float]:
     remarks: list[str] = []
     for number in range(COMMITS + WINDOW):
         load.send(bootstrap, "commits", ROWS)
-        catch_up(
-            context, [pipeline], lambda batch: seconds.append(batch.seconds), lambda: False,
-            on_maintained=lambda done: remarks.extend(done.says),
-        )  # fmt: skip
+        for event in run(context, pipeline):
+            if isinstance(event, BatchDone):
+                seconds.append(event.batch.seconds)
+            elif isinstance(event, Maintained):
+                remarks.extend(event.done.says)
         if number % 100 == 0:
             median = statistics.median(seconds[-WINDOW:])
             print(f"commit {number}: {median:.2f} s; maintenance so far: {len(remarks)} times, {remarks[-2:]}", flush=True)
@@ -166,7 +168,7 @@ def _small_files(context: Context, pipeline: Pipeline) -> None:
     """The table, created again with a million rows in many files."""
     for name in (pipeline.table.identifier, pipeline.table.bad_rows):
         context.spark.sql(f"drop table if exists lake.{name} purge")
-    catch_up(context, [pipeline], lambda batch: None, lambda: False)
+    list(run(context, pipeline))
     rows: Any = context.spark.table(f"lake.{pipeline.table.identifier}").localCheckpoint()
     rows.repartition(FILES).writeTo(f"lake.{pipeline.table.identifier}").overwritePartitions()
 

@@ -79,13 +79,16 @@ def run(name: str, specs: str | Path = "specs", env: str | None = None) -> Run:
     """Loads all waiting messages of a pipeline, or of the table of this name. What stops it is raised; the batches before stay. Threads
     take turns: a process has one Spark."""
     from framework.core.run import run as loop
+    from framework.core.run.events import BatchDone, Failed, LeftOut
     from framework.host.plans import make
     from framework.host.session import opened
 
     with _turn, opened(make(Path(specs), _environment_of(env)), name) as (context, pipeline):
-        batches: list[Batch] = []
-        failures = loop.catch_up(context, [pipeline], batches.append, lambda: False)
-        for failure in failures:
-            if not failure.of_follower:
-                raise failure.error
-        return Run(pipeline.name, tuple(batches), tuple(failure.error for failure in failures))
+        events = tuple(loop.run(context, pipeline))
+    failures = [event for event in events if isinstance(event, Failed)]
+    stopped_by: list[SluiceError] = [event.reason for event in events if isinstance(event, LeftOut)]
+    stopped_by += [failure.error for failure in failures if failure.follower is None]
+    if stopped_by:
+        raise stopped_by[0]
+    batches = tuple(event.batch for event in events if isinstance(event, BatchDone))
+    return Run(pipeline.name, batches, tuple(failure.error for failure in failures))

@@ -16,11 +16,11 @@ from framework.core.iceberg.at import OfBatch
 from framework.core.maintain import maintain
 from framework.core.publish.batch import rows_waiting
 from framework.core.rules.protocol import KILL_POINTS
-from framework.core.run.run import catch_up
 from framework.operations.rebuild import rebuild
 from framework.operations.undo import accept, rollback
 from framework.plan import Pipeline
 from tests.support.project import Project
+from tests.support.runs import errors
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -79,8 +79,7 @@ class _Shop:
         return [pipeline for pipeline in self.context.plan.pipelines if not names or pipeline.name in names]
 
     def run(self, *names: str) -> None:
-        failures = catch_up(self.context, self.pipelines(*names), lambda _batch: None, lambda: False)
-        assert not failures, failures
+        assert errors(self.context, self.pipelines(*names)) == []
 
     def change(self, changes: dict[int, tuple[str, str] | None]) -> None:
         """Makes one commit of the customers' table."""
@@ -230,8 +229,7 @@ class _Log:
         """Runs the pipelines, and returns the codes of the errors."""
         context = Context(self.project.plan, spark=lambda: self.project.spark, **({"reached": on_point} if on_point else {}))
         pipelines = [pipeline for pipeline in context.plan.pipelines if not names or pipeline.name in names]
-        failures = catch_up(context, pipelines, lambda _batch: None, lambda: False)
-        return [failure.error.code for failure in failures]
+        return [error.code for error in errors(context, pipelines)]
 
     def rebuild(self, name: str) -> None:
         pipeline = next(pipeline for pipeline in self.project.plan.pipelines if pipeline.name == name)

@@ -29,12 +29,12 @@ from framework.core.iceberg import table_state
 from framework.core.iceberg.lake import commit_transaction
 from framework.core.publish.batch import next_batch
 from framework.core.rules import attempts, journal, protocol
-from framework.core.run import run as loop
 from framework.core.spark.causes import commit_failed, is_spark_gone
 from framework.core.spark.java_errors import CommitRefused
 from tests.support.kill_points import once
 from tests.support.project import Project, good, losing_answers
 from tests.support.refusals import accept_it, begun
+from tests.support.runs import errors
 from tests.support.selection import few
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -443,12 +443,12 @@ def test_an_error_that_nobody_foresaw_ends_its_own_pipeline_alone(project: Proje
         raise ZeroDivisionError("nobody thought\nof this")
 
     context = project.context(once(fail, "staged"))
-    (failure,) = loop.catch_up(context, context.plan.pipelines, lambda batch: None, lambda: False)
-    assert (failure.pipeline, failure.error.code) == ("trades", "unexpected-error")
-    assert failure.error.message == "ZeroDivisionError: nobody thought" and landed_in_second(project) == 6
-    log = Path(re.findall(r"\S+\.log", failure.error.hint)[0])
+    (error,) = errors(context, context.plan.pipelines)
+    assert error.code == journal.read("trades").failed.code == "unexpected-error"  # type: ignore[union-attr]
+    assert error.message == "ZeroDivisionError: nobody thought" and landed_in_second(project) == 6
+    log = Path(re.findall(r"\S+\.log", error.hint)[0])
     assert "of this" in log.read_text() and "in fail" in log.read_text() and log.stat().st_mode & 0o777 == 0o600
-    loop.catch_up(project.context(once(fail, "staged")), context.plan.pipelines[:1], lambda batch: None, lambda: False)
+    errors(project.context(once(fail, "staged")), context.plan.pipelines[:1])
     assert list(log.parent.glob("trades-*.log")) == [log], "the same error has one file"
     assert (failed := journal.read("trades").failed) and failed.code == "unexpected-error"
     project.run()

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,11 +15,8 @@ from framework.base.clock import utc_now
 from framework.base.errors import SparkEnded
 from framework.core.context.context import Context
 from framework.core.follow.follow import Followed
-from framework.core.maintain.maintain import MaintenanceDone
-from framework.core.publish.batch import Batch
 from framework.core.rules import journal
-from framework.core.run import run as loop
-from framework.core.run.run import Failed
+from framework.core.run import events, run as loop
 from framework.plan import Pipeline
 from tests import toys
 from tests.support.kill_points import once
@@ -55,6 +51,7 @@ class Story:
         self.tally = project.folder / "tally.txt"
         self.stops_after = 0  # batches; 0: it is not stopped
         self._batch_count = 0
+        self._open = self._broke = False  # of the pipeline that runs
 
     def add(self, *parts: str) -> None:
         self.project.more = "\n".join([self.project.more, *parts]).strip()
@@ -65,38 +62,45 @@ class Story:
 
     def run(self, reached: Callable[[str], None] | None = None, pipelines: int | None = None) -> None:
         context = self.project.context(reached)
-        self.catch_up(context, context.plan.pipelines[:pipelines])
+        self.run_all(context, context.plan.pipelines[:pipelines])
 
-    def catch_up(self, context: Context, pipelines: tuple[Pipeline, ...]) -> None:
+    def run_all(self, context: Context, pipelines: tuple[Pipeline, ...]) -> None:
         self.lines.append("run")
         self._batch_count = 0
-        failures = loop.catch_up(context, pipelines, self.batch, self.is_stopped, self.around, self.maintained, self.followed)
-        for failure in failures:
-            self.failed(failure)
+        failures = [line for event in loop.run_all(context, pipelines, self.is_stopped) for line in self.told(event)]
+        self.lines += failures
         for pipeline in pipelines:
             self.journal(pipeline)
 
     def is_stopped(self) -> bool:
         return 0 < self.stops_after <= self._batch_count
 
-    @contextmanager
-    def around(self, pipeline: Pipeline) -> Iterator[None]:
-        self.lines.append(f"  begin {pipeline.name}")
-        yield
-        self.lines.append(f"  end {pipeline.name}")
-
-    def batch(self, batch: Batch) -> None:
-        self._batch_count += 1
-        self.lines.append(f"  batch {batch.number} of {batch.pipeline}: {', '.join(batch.counts)}, {batch.waiting} waiting")
-
-    def maintained(self, done: MaintenanceDone) -> None:
-        self.lines.append(f"  maintained {done.identifier.rpartition('.')[2]}: {'; '.join(done.says)}")
-
-    def followed(self, followed: Followed) -> None:
-        self.lines.append(f"  followed {followed.pipeline.name} by {followed.follower.type}: {followed.rows} rows")
-
-    def failed(self, failure: Failed) -> None:
-        self.lines.append(f"  failed {failure.pipeline}: {failure.error.code}{' (a follower)' if failure.of_follower else ''}")
+    def told(self, event: events.Event) -> list[str]:
+        """Writes down an event, and returns the line of a failure, which comes at the end."""
+        name = event.pipeline.name
+        if not self._open and not isinstance(event, events.LeftOut | events.Ended):
+            self.lines.append(f"  begin {name}")
+            self._open = True
+        match event:
+            case events.BatchDone(_, batch):
+                self._batch_count += 1
+                counts = ", ".join(batch.counts)
+                self.lines.append(f"  batch {batch.number} of {name}: {counts}, {batch.waiting} waiting")
+            case events.Maintained(_, done):
+                self.lines.append(f"  maintained {done.identifier.rpartition('.')[2]}: {'; '.join(done.says)}")
+            case Followed():
+                self.lines.append(f"  followed {name} by {event.follower.type}: {event.rows} rows")
+            case events.Failed(_, error, follower):
+                self._broke = self._broke or follower is None
+                return [f"  failed {name}: {error.code}{' (a follower)' if follower else ''}"]
+            case events.LeftOut(_, reason):
+                self._broke = True
+                return [f"  failed {name}: {reason.code}"]
+            case events.Ended():
+                if not self._broke:
+                    self.lines.append(f"  end {name}")
+                self._open = self._broke = False
+        return []
 
     def journal(self, pipeline: Pipeline) -> None:
         record = journal.read(pipeline.journal_name)
@@ -243,7 +247,7 @@ def an_answer_is_lost(story: Story) -> None:
     story.project.send_good(3, partition=0)
     commit, _ = losing_answers(1)
     context = story.project.context(commit=commit)
-    story.catch_up(context, context.plan.pipelines)
+    story.run_all(context, context.plan.pipelines)
 
 
 def a_defect(story: Story) -> None:
@@ -270,18 +274,13 @@ def spark_ends(story: Story) -> None:
 def kept_up_over_a_failure(story: Story) -> None:
     story.project.make_topic()
     story.project.send_good(3, partition=0)
-    context, stop, turns = story.project.context(once(lambda: 1 // 0, "staged")), threading.Event(), list[Pipeline]()
-
-    @contextmanager
-    def around(pipeline: Pipeline) -> Iterator[None]:
-        turns.append(pipeline)
-        with story.around(pipeline):
-            yield
-        if len(turns) == 3:
-            stop.set()
-
+    context, stop, turns = story.project.context(once(lambda: 1 // 0, "staged")), threading.Event(), 0
     story.lines.append("keep up")
-    loop.keep_up(context, context.plan.pipelines, 0.01, story.batch, story.failed, stop, around, story.maintained, story.followed)
+    for event in loop.keep_up(context, context.plan.pipelines, 0.01, stop):
+        story.lines += story.told(event)
+        turns += isinstance(event, events.Ended)
+        if turns == 3:
+            stop.set()
     story.journal(context.plan.pipelines[0])
 
 

@@ -15,10 +15,10 @@ from pyspark.errors import PySparkException
 from framework.base.errors import SluiceError
 from framework.core.context.context import Context
 from framework.core.iceberg.lake import TableStore
-from framework.core.run import run as loop
 from framework.core.spark import java_errors, session
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown
 from tests.support.project import Project, plan_for
+from tests.support.runs import errors
 from tests.support.victims import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,7 +56,7 @@ def test_what_waits_is_counted_before_spark_starts(project: Project) -> None:
 
         context.expect = noted  # type: ignore[method-assign]
         row_counts.clear()
-        assert loop.catch_up(context, context.plan.pipelines, lambda _: None, lambda: False) == ()
+        assert errors(context, context.plan.pipelines) == []
         return list(row_counts)
 
     project.send_good(30)

@@ -12,7 +12,8 @@ import pytest
 
 from framework.core.iceberg import metadata
 from framework.core.publish.batch import Batch
-from framework.core.run.run import catch_up
+from framework.core.run.events import BatchDone, Failed, Maintained
+from framework.core.run.run import run
 from tests.support.project import Project
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.long]
@@ -60,10 +61,10 @@ def test_four_hours_of_upserts_with_maintenance(project: Project) -> None:
     peaks = {"files": 0, "snapshots": 0, "metadata": 0}
     for _ in range(BATCHES):
         _send(project, chance, model)
-        failures = catch_up(
-            context, [pipeline], batches.append, lambda: False, on_maintained=lambda work: texts.extend(work.says)
-        )
-        assert failures == ()
+        events = list(run(context, pipeline))
+        assert not [event for event in events if isinstance(event, Failed)]
+        batches += [event.batch for event in events if isinstance(event, BatchDone)]
+        texts += [words for event in events if isinstance(event, Maintained) for words in event.done.says]
         clock[0] += timedelta(minutes=4)
         table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
         assert table is not None

@@ -14,6 +14,7 @@ from framework.core.publish.batch import Batch
 from framework.core.run import run as loop
 from framework.core.spark.java_errors import CommitRefused
 from tests.support.project import Project, good, plan_for
+from tests.support.runs import errors
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -126,11 +127,8 @@ class Large:
         self.project.template = self.project.template.replace("filter: price > 1", f"filter: price > {price}")
         context = self.project.context()
         batches: dict[str, list[Batch]] = {"trades": [], "large": []}
-        failures = loop.catch_up(
-            context, context.plan.pipelines, lambda batch: batches[batch.pipeline].append(batch), lambda: False
-        )
-        for failure in failures:
-            raise failure.error
+        for error in errors(context, context.plan.pipelines, lambda batch: batches[batch.pipeline].append(batch)):
+            raise error
         return batches
 
     def rows(self) -> list[int]:

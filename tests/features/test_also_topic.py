@@ -17,7 +17,6 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
 from framework.core.follow import follow, waiting
-from framework.core.run.run import catch_up
 from framework.operations.drop import drop
 from framework.operations.observe.status import status_of
 from tests.support.commands import Commands
@@ -27,6 +26,7 @@ from tests.support.onward_topics import ROWS, keyed, messages, onward, prepare, 
 from tests.support.project import Project
 from tests.support.registry_project import Registered
 from tests.support.rollbacks import rolled_back, snapshots
+from tests.support.runs import errors
 from tests.support.selection import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -238,9 +238,9 @@ def test_a_row_that_is_too_large_is_named_and_harms_no_batch(onward: Project) ->
     project.template = project.template.replace("gone: boolean", "text: string")
     send(project, {"id": 1, "text": "".join(map(str, range(3000)))})
     context = project.context()
-    (failure,) = catch_up(context, context.plan.pipelines, lambda batch: None, lambda: False)
-    assert failure.error.code == "message-too-large"
-    assert f"{project.namespace}.trades has all rows, the topic {project.topic}_on does not" in failure.error.message
+    (error,) = errors(context, context.plan.pipelines)
+    assert error.code == "message-too-large"
+    assert f"{project.namespace}.trades has all rows, the topic {project.topic}_on does not" in error.message
     assert len(project.rows()) == 1
     status = status_of(project.plan, project.pipeline)
     assert status.state == "caught up"

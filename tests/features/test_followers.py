@@ -11,7 +11,6 @@ import pytest
 from framework.base.errors import SluiceError
 from framework.core.follow import follow
 from framework.core.maintain import maintain
-from framework.core.run.run import catch_up
 from framework.host.components import COMPONENTS
 from framework.language.shapes import record_shape
 from framework.language.words import example
@@ -19,6 +18,7 @@ from framework.operations.observe.status import status_of
 from tests import toys
 from tests.support.kill_points import Died
 from tests.support.project import Project
+from tests.support.runs import errors
 from tests.support.selection import few
 
 SPEC = """
@@ -139,7 +139,7 @@ def test_two_runs_at_once_show_rows_in_turn(project: Project) -> None:
 
 def run(project: Project, on_point: Any = None) -> list[Any]:
     context = project.context(on_point)
-    return [failure.error for failure in catch_up(context, context.plan.pipelines, lambda _: None, lambda: False)]
+    return errors(context, context.plan.pipelines)
 
 
 def states(project: Project) -> list[tuple[str, int]]:

@@ -19,13 +19,13 @@ from framework.core.kafka.backlog import Waiting
 from framework.core.maintain.due import Due
 from framework.core.rules import protocol, refusals
 from framework.core.rules.protocol import Position
-from framework.core.run import run as loop
 from framework.host.cli import plan as command
 from framework.operations.observe.next_run import NextRun, Recompute, next_runs
 from framework.operations.rebuild.estimate import Estimate, ForeignCommit, LostRows
 from framework.plan import Pipeline, Plan
 from framework.plan.change import Change
 from tests.support.project import Project, plan_for
+from tests.support.runs import errors
 from tests.support.shop import COPY, NOWHERE, OTHER, append, catalog, made_by_hand, planned, pointed, sluice, specs
 from tests.support.time_limits import bar
 
@@ -629,7 +629,7 @@ def test_a_computed_table_follows_the_runs_of_its_source(shop: Project) -> None:
     def caught_up() -> list[str]:
         done: list[str] = []
         context = shop.context()
-        assert loop.catch_up(context, context.plan.pipelines, lambda batch: done.append(batch.pipeline), lambda: False) == ()
+        assert errors(context, context.plan.pipelines, lambda batch: done.append(batch.pipeline)) == []
         return done
 
     def because() -> str:

@@ -15,7 +15,6 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from framework.core.context.context import Context
 from framework.core.iceberg import table_state
-from framework.core.run.run import catch_up
 from framework.core.spark import session
 from framework.host.plans import make
 from framework.machine.services import aws as service
@@ -25,6 +24,7 @@ from framework.plan import Plan
 from tests.support.locked_kafka import CLUSTER, PASSWORD, LockedKafka, locked_kafka
 from tests.support.moto_rights import asks, for_moto
 from tests.support.rest_catalog import STORAGE
+from tests.support.runs import errors
 from tests.support.spark_catalogs import tell
 from tests.support.waiting import until
 
@@ -124,7 +124,7 @@ def test_kafka_is_read_and_written_with_the_rights_that_are_printed(
     session.prepare(plan)
     tell(spark, plan)
     context = Context(plan, spark=lambda: spark)
-    assert catch_up(context, list(plan.pipelines), lambda _: None, lambda: False) == ()
+    assert errors(context, plan.pipelines) == []
     (pipeline,) = plan.pipelines
     table: Any = table_state.table(pipeline.table.catalog, pipeline.table.identifier)
     assert sorted(table.scan(selected_fields=("id",)).to_arrow().column("id").to_pylist()) == list(range(10))

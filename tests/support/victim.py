@@ -28,6 +28,7 @@ from framework.host.plans import make
 from framework.operations.forget import forget
 from framework.operations.rebuild import rebuild
 from framework.operations.undo import replay
+from tests.support.runs import errors
 from tests.support.waiting import until
 
 
@@ -80,8 +81,8 @@ def main(specs: str, point: str, number: str, task: str = "run") -> None:
             print(*replay.replay(context, pipeline, replay.condition(""), lambda: False), flush=True)
         elif task == "all":
             with until_interrupted() as stop:
-                for failure in loop.catch_up(context, context.plan.pipelines, print, stop.is_set):
-                    print(f"failed {failure.pipeline}: {failure.error}", flush=True)
+                for error in errors(context, context.plan.pipelines, print, stop.is_set):
+                    print(f"failed {error}", flush=True)
         else:
             for batch in loop.batches(context, pipeline):
                 print(batch, flush=True)

@@ -4,7 +4,7 @@
 """
 
 # Without `from __future__ import annotations`: Dagster reads the type of a step's context.
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from dagster import AssetExecutionContext, AssetsDefinition, DagsterExecutionInterruptedError, multi_asset
@@ -12,11 +12,9 @@ from dagster import AssetExecutionContext, AssetsDefinition, DagsterExecutionInt
 from framework.base import hints
 from framework.base.errors import Paused, SluiceError, SparkEnded
 from framework.core.context.context import Context
-from framework.core.follow import follow
-from framework.core.maintain import maintain
 from framework.core.publish.batch import Batch
 from framework.core.rules import journal
-from framework.core.run import run as loop, same_failure
+from framework.core.run import events, run as loop, same_failure
 from framework.host.assets import checks, dead_runs, progress, run_outcomes
 from framework.host.assets.launch import Launch, until
 from framework.host.assets.run_outcomes import Result
@@ -76,39 +74,46 @@ def table(plan: Plan, assets: Assets, pipeline: Pipeline, between: float = run_o
 def _run(
     context: AssetExecutionContext, plan: Plan, assets: Assets, pipeline: Pipeline, config: Launch, batches: list[Batch]
 ) -> None:
-    """Run the batches and add each to `batches`. The failure is noted and raised."""
+    """Run the batches and add each to `batches`. The failure is noted and raised at the end."""
     journal.refuse_paused(pipeline)
     limit = until(pipeline, config)
     spark: SparkOfARun = getattr(context.resources, assets.spark)
     engine = Context(plan, lambda: progress.started(context, spark, plan, engine.rows), progress.points(context), until=limit)
-    try:
-        watched = status_of(plan, pipeline).progress
-        if isinstance(watched.trouble, run_outcomes.PASSING):
-            journal.record_failure(pipeline.journal_name, watched.trouble)
-            raise watched.trouble
+    watched = status_of(plan, pipeline).progress
+    if isinstance(watched.trouble, run_outcomes.PASSING):
+        journal.record_failure(pipeline.journal_name, watched.trouble)
+        error: SluiceError | None = watched.trouble
+        _error_of(context, loop.followed(engine, pipeline), batches)  # with all that the table has
+    else:
         progress.waiting(context, pipeline, watched)
-        for batch in loop.batches(engine, pipeline):
-            batches.append(batch)
-            progress.batch(context, batch)
-        _follow(context, engine, pipeline)
-        maintained = list(maintain.after_run(engine, pipeline)) if batches else []
-        for done in maintained:
-            context.log.info(hints.of_environment(done.line, pipeline.environment))
-        if maintained:  # other files
-            _follow(context, engine, pipeline)
-    except Exception as error:
+        error = _error_of(context, loop.run(engine, pipeline), batches)
+    if error is not None:
         if isinstance(error, SparkEnded):
             spark.forget()
-            engine.forget_spark_if_gone()
         with suppress(SluiceError):
             same_failure.note(engine, pipeline)
-        _follow(context, engine, pipeline)  # what the table has is shown all the same
-        raise
+        raise error
 
 
-def _follow(context: AssetExecutionContext, engine: Context, pipeline: Pipeline) -> None:
-    for followed in follow.after_run(engine, pipeline):
-        if followed.trouble:
-            context.log.warning(hints.of_environment(str(followed.trouble), pipeline.environment))
-        else:
-            context.log.info(followed.line)
+def _error_of(context: AssetExecutionContext, run: Iterable[events.Event], batches: list[Batch]) -> SluiceError | None:
+    """Logs the events of a run, and returns what stopped it."""
+    error: SluiceError | None = None
+    for event in run:
+        environment = event.pipeline.environment
+        match event:
+            case events.BatchDone(_, batch):
+                batches.append(batch)
+                progress.batch(context, batch)
+            case events.Maintained(_, done):
+                context.log.info(hints.of_environment(done.line, environment))
+            case events.LeftOut(_, reason):
+                error = reason
+            case events.Failed(follower=None):
+                error = event.error
+            case events.Failed():
+                context.log.warning(hints.of_environment(str(event.error), environment))
+            case events.Began() | events.Ended():
+                pass
+            case followed:
+                context.log.info(followed.line)
+    return error

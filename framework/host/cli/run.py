@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from framework.base.errors import Paused, SluiceError
 from framework.host.cli import _complete, _keeping_up, _specs
 from framework.host.cli._interrupted import STATUS, until_interrupted
 
 if TYPE_CHECKING:
     from framework.core.context.context import Context
-    from framework.core.follow.follow import Followed
-    from framework.core.maintain.maintain import MaintenanceDone
     from framework.core.publish.batch import Batch
-    from framework.core.run.run import Failed
+    from framework.core.run.events import Event, Failed, LeftOut
     from framework.host.cli._progress import Bar
     from framework.operations.observe.followers import FollowerState
-    from framework.plan import Pipeline, Plan
+    from framework.plan import Pipeline
 
 SECTION, ORDER = "run", 1
 ALSO_CALLED = ("apply", "start", "sync", "ingest", "materialize")
@@ -62,32 +58,28 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
     if not pipelines:
         click.echo("there are no pipelines")
     seconds = _seconds(every)
-    context = Context(
-        plan, reached=lambda point: report.at(point), warm=seconds is None
-    )  # one that keeps running would keep it from all others
+    # The warm JVM is for commands that end: one that keeps running would keep it from all others.
+    context = Context(plan, reached=lambda point: report.at(point), warm=seconds is None)
     report = _Report(context, bool(names))
     try:
         with until_interrupted() as stop:
             if seconds is not None and every:
                 click.echo(_keeping_up.begins(pipelines, every), err=True)
-                full = WaitingSize(context).full
-                loop.keep_up(
-                    context, pipelines, seconds, report.batch, report.failure, stop, report.working, report.maintained,
-                    report.followed, full,
-                )  # fmt: skip
+                for event in loop.keep_up(context, pipelines, seconds, stop, WaitingSize(context).full):
+                    report.tell(event)
+                    report.tell_failures()
                 click.echo(_keeping_up.ended(report.loaded), err=True)
                 return
-            failures = loop.catch_up(
-                context, pipelines, report.batch, stop.is_set, report.working, report.maintained, report.followed
-            )
-        error_flags = [report.failure(failure) for failure in failures]
-        failed_names = {failure.pipeline for failure in failures if not failure.of_follower}
-        if not stop.is_set():
-            report.ends([pipeline for pipeline in pipelines if pipeline.name not in failed_names])
+            for event in loop.run_all(context, pipelines, stop.is_set):
+                report.tell(event)
+        has_failed = report.tell_failures()
         if stop.is_set():
             click.echo("stopped after its last commit; the next run continues there", err=True)
-        sys.exit(1 if any(error_flags) else STATUS if stop.is_set() else 0)
+        else:
+            report.ends([pipeline for pipeline in pipelines if pipeline.name not in report.broken])
+        sys.exit(1 if has_failed else STATUS if stop.is_set() else 0)
     finally:
+        report.end()
         context.stop()
 
 
@@ -111,24 +103,41 @@ class _Report:
     def __init__(self, context: Context, by_name: bool) -> None:
         self.context = context
         self.by_name = by_name
+        self.broken: set[str] = set()  # names of pipelines that failed or were left out
+        self.loaded = _keeping_up.Loaded()
+        self._failures: list[Failed | LeftOut] = []  # that are not told yet
         self._bar: Bar | None = None
         self._read = 0
         self._left_out: set[str] = set()
-        self.loaded = _keeping_up.Loaded()
 
-    @contextmanager
-    def working(self, pipeline: Pipeline) -> Iterator[None]:
-        if not sys.stderr.isatty():
-            yield
-            return
-        from framework.host.cli._progress import bar
+    def tell(self, event: Event) -> None:
+        from framework.core.run import events
 
-        self._read = 0
-        noun = "rows" if pipeline.source else "messages"
-        try:
-            with bar(pipeline.name, noun, _waiting(self.context.plan, pipeline), self.context.started) as self._bar:
-                yield
-        finally:
+        match event:
+            case events.Began(pipeline, waiting):
+                self.begin(pipeline, waiting)
+            case events.BatchDone(_, batch):
+                self.batch(batch)
+            case events.Maintained(_, done):
+                _specs.echo(done.line)
+            case events.Failed() | events.LeftOut():
+                self.end()
+                self._failures.append(event)
+            case events.Ended():
+                self.end()
+            case followed:
+                click.echo(followed.line)
+
+    def begin(self, pipeline: Pipeline, waiting: int) -> None:
+        if sys.stderr.isatty() and waiting:
+            from framework.host.cli._progress import Bar
+
+            self._read = 0
+            self._bar = Bar(pipeline.name, "rows" if pipeline.source else "messages", waiting, self.context.started)
+
+    def end(self) -> None:
+        if self._bar is not None:
+            self._bar.end()
             self._bar = None
 
     def at(self, point: str) -> None:
@@ -147,24 +156,25 @@ class _Report:
         with self._bar.hidden():
             click.echo(text)
 
-    def maintained(self, done: MaintenanceDone) -> None:
-        _specs.echo(done.line)
+    def tell_failures(self) -> bool:
+        """Says what failed since the last time, and returns whether anything did. Without names, paused pipelines are left out."""
+        from framework.core.run.events import LeftOut
 
-    def followed(self, followed: Followed) -> None:
-        click.echo(followed.line)
-
-    def failure(self, failure: Failed) -> bool:
-        """Whether a pause is an error: without names, paused pipelines are left out."""
-        if self.by_name or not isinstance(failure.error, Paused):
-            _specs.echo(f"{failure.pipeline}: {failure.error}", err=True)
-            return True
-        from framework.plan.pipeline import journal_name
-
-        line = f"{failure.pipeline}: paused{_since(journal_name(self.context.plan.environment, failure.pipeline))}, left out"
-        if line not in self._left_out:  # once, not each time with --every
-            self._left_out.add(line)
-            click.echo(line)
-        return False
+        failures, self._failures = self._failures, []
+        has_failed = False
+        for failure in failures:
+            name = failure.pipeline.name
+            if isinstance(failure, LeftOut) or failure.follower is None:
+                self.broken.add(name)
+            if isinstance(failure, LeftOut) and not self.by_name:
+                text = f"{name}: paused{_since(failure.pipeline.journal_name)}, left out"
+                if text not in self._left_out:  # once, not each time with --every
+                    self._left_out.add(text)
+                    click.echo(text)
+                continue
+            _specs.echo(f"{name}: {failure.reason if isinstance(failure, LeftOut) else failure.error}", err=True)
+            has_failed = True
+        return has_failed
 
     def ends(self, pipelines: Sequence[Pipeline]) -> None:
         """Say which tables and followers are caught up; the followers that lag behind come last."""
@@ -198,16 +208,6 @@ def _since(pipeline: str) -> str:
 
     since = journal.read(pipeline).paused
     return f" since {since}" if since else ""
-
-
-def _waiting(plan: Plan, pipeline: Pipeline) -> int | None:
-    """The number of waiting messages; None if it is unknown, which the run itself reports."""
-    from framework.operations.observe.progress import progress_of
-
-    try:
-        return progress_of(plan, pipeline).lag
-    except SluiceError:
-        return None
 
 
 def line(batch: Batch) -> str:
