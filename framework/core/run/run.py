@@ -113,16 +113,16 @@ class _FollowersMeanwhile:
         self.follow_time, self.list_time = time.monotonic() + _FOLLOW, time.monotonic() + _LIST
 
     def due(self) -> Iterator[Event]:
-        """What followers show now. Their failures are told at the end of the run, which tries them again."""
+        """Lets followers catch up if it is time. Their failures are told at the end of the run, which tries them again."""
         if time.monotonic() > self.follow_time:
-            yield from self._shown(self.pipeline)
+            yield from self._catch_up(self.pipeline)
             self.follow_time, self.list_time = time.monotonic() + _FOLLOW, time.monotonic() + _LIST
         elif self.pipeline.published and time.monotonic() > self.list_time:
-            failures = yield from self._shown(replace(self.pipeline, also=self.pipeline.published))
+            failures = yield from self._catch_up(replace(self.pipeline, also=self.pipeline.published))
             # A catalog that does not answer must not slow each batch.
             self.list_time = time.monotonic() + (_FOLLOW if failures else _LIST)
 
-    def _shown(self, pipeline: Pipeline) -> Generator[Event, None, int]:
+    def _catch_up(self, pipeline: Pipeline) -> Generator[Event, None, int]:
         """Yields what followers show, and returns how many failed."""
         failures = 0
         for event in followed(self.context, pipeline, self.stopped):
