@@ -23,12 +23,12 @@ from framework.base.home import home
 from framework.core.context.context import Context
 from framework.core.maintain import maintain
 from framework.core.run import run as loop
+from framework.core.run.events import BatchDone, Failed
 from framework.host.cli._interrupted import until_interrupted
 from framework.host.plans import make
 from framework.operations.forget import forget
 from framework.operations.rebuild import rebuild
 from framework.operations.undo import replay
-from tests.support.runs import errors
 from tests.support.waiting import until
 
 
@@ -81,8 +81,11 @@ def main(specs: str, point: str, number: str, task: str = "run") -> None:
             print(*replay.replay(context, pipeline, replay.condition(""), lambda: False), flush=True)
         elif task == "all":
             with until_interrupted() as stop:
-                for error in errors(context, context.plan.pipelines, print, stop.is_set):
-                    print(f"failed {error}", flush=True)
+                for event in loop.run_all(context, context.plan.pipelines, stop.is_set):
+                    if isinstance(event, BatchDone):
+                        print(event.batch, flush=True)
+                    elif isinstance(event, Failed):
+                        print(f"failed {event.pipeline.name}: {event.error}", flush=True)
         else:
             for batch in loop.batches(context, pipeline):
                 print(batch, flush=True)
