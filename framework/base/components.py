@@ -23,17 +23,18 @@ class Folder:
 
     def names(self) -> tuple[str, ...]:
         """The components' names in alphabetical order. The files are listed, not imported."""
-        return tuple(sorted(self._modules()))
+        return tuple(self._modules())
 
     def load(self, name: str) -> ModuleType:
         """The component's module. Raises a ModuleNotFoundError if there is none."""
         return importlib.import_module(self._modules().get(name, f"{self.packages[0]}.{name}"))
 
     def load_all(self) -> Mapping[str, ModuleType]:
-        return {name: self.load(name) for name in self.names()}
+        return {name: importlib.import_module(module) for name, module in self._modules().items()}
 
     def _modules(self) -> Mapping[str, str]:
-        return {name: module for package in self.packages for name, module in _modules(package)}
+        """The components' modules by their names, in alphabetical order."""
+        return dict(sorted(pair for package in self.packages for pair in _modules(package)))
 
 
 def components_in(*packages: str) -> Folder:

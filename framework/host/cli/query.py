@@ -96,11 +96,10 @@ def _catalogs(specs: Path, environment: str) -> tuple[Catalog, ...]:
     """The catalogs of the specs. Problems of pipelines do not matter for a query, but a file that cannot be read could name
     another catalog."""
     from framework.documents.draft import Draft
-    from framework.host import plans as passes
-    from framework.host.plans import load
+    from framework.host.plans import load, plan_documents
 
     written = load(specs, environment)
-    resolved = passes.plan_documents(Draft(written=written, problems=list(written.problems)), "catalog")
+    resolved = plan_documents(Draft(written=written, problems=list(written.problems)), "catalog")
     if resolved.problems:
         raise SpecError(resolved.problems)
     if not resolved.catalogs:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from framework.base.components import components_in
 from framework.base.errors import SetupError
 from framework.base.home import home, private
 from framework.machine.processes import memory
@@ -32,7 +31,7 @@ class ServiceState:
 
 def services() -> dict[str, Service]:
     """Every service by name: the modules of this package that define one."""
-    modules = (importlib.import_module(f"{__name__}.{info.name}") for info in pkgutil.iter_modules(__path__))
+    modules = components_in(__name__).load_all().values()
     return {module.SERVICE.name: module.SERVICE for module in modules if hasattr(module, "SERVICE")}
 
 

@@ -90,13 +90,6 @@ def read_progress(
     return tuple(progress)
 
 
-def progress_of(plan: Plan, pipeline: Pipeline) -> PipelineProgress:
-    (progress,) = read_progress(plan, [pipeline])
-    if progress.catalog_away and progress.trouble:
-        raise progress.trouble
-    return progress
-
-
 def newest_event(pipeline: Pipeline) -> datetime | None:
     """The newest event time in the table, by the bounds of its files."""
     column = pipeline.event_time
