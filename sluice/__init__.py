@@ -82,9 +82,10 @@ def run(name: str, specs: str | Path = "specs", env: str | None = None) -> Run:
     from framework.core.run.events import BatchDone, Failed, LeftOut
     from framework.host.plans import make
     from framework.host.session import opened
+    from framework.host.watchers import with_watchers
 
     with _turn, opened(make(Path(specs), _environment_of(env)), name) as (context, pipeline):
-        events = tuple(loop.run(context, pipeline))
+        events = tuple(with_watchers(loop.run(context, pipeline)))
     failures = [event for event in events if isinstance(event, Failed)]
     stopped_by: list[SluiceError] = [event.reason for event in events if isinstance(event, LeftOut)]
     stopped_by += [failure.error for failure in failures if failure.follower is None]

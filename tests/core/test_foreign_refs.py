@@ -13,10 +13,10 @@ from framework.core.maintain.maintain import maintain
 from framework.core.rules import protocol
 from framework.operations.drop import drop
 from framework.operations.forget import forget
-from framework.operations.rebuild import rebuild
 from framework.plan.follower import is_follower_tag
 from tests.support.people import ANN, BOB, UPSERT, emails, files_with, forgotten, orders, trades
 from tests.support.project import Project
+from tests.support.rebuilds import rebuilt
 from tests.support.rollbacks import rolled_back, snapshots
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -80,8 +80,7 @@ def test_tags_and_branches_of_others_survive_all_that_changes_a_table(shared: Pr
     assert foreign_refs(shared) == before
     shared.more += "\nsteps: [{derive: {twice: amount * 2}}]"
     context = shared.context()
-    estimate, _ = rebuild.check_rebuild(context, trades(context), without_lost=False)
-    rebuild.rebuild(context, trades(context), estimate, lambda _: None, lambda: False)
+    rebuilt(context, trades(context))
     assert foreign_refs(shared) == before
     assert emails(shared) == [ANN, "carl"]
     for name in BRANCHES[:-1]:

@@ -16,10 +16,10 @@ from framework.core.iceberg.at import OfBatch
 from framework.core.maintain import maintain
 from framework.core.publish.batch import rows_waiting
 from framework.core.rules.protocol import KILL_POINTS
-from framework.operations.rebuild import rebuild
 from framework.operations.undo import accept, rollback
 from framework.plan import Pipeline
 from tests.support.project import Project
+from tests.support.rebuilds import rebuilt
 from tests.support.runs import errors
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -234,7 +234,7 @@ class _Log:
     def rebuild(self, name: str) -> None:
         pipeline = next(pipeline for pipeline in self.project.plan.pipelines if pipeline.name == name)
         context = Context(self.project.plan, spark=lambda: self.project.spark)
-        rebuild.rebuild(context, pipeline, rebuild.check_rebuild(context, pipeline, False)[0], lambda _batch: None, lambda: False)
+        rebuilt(context, pipeline)
 
     def ids(self, table: str) -> list[int]:
         rows = self.project.spark.sql(f"SELECT id FROM lake.{self.project.namespace}.{table} ORDER BY id").collect()

@@ -17,14 +17,13 @@ from framework.core.rows import counts
 from framework.core.rows.frame import frame_of
 from framework.core.rules.protocol import Position, next_range
 from framework.core.run.run import batches
-from framework.operations.rebuild import rebuild
 from framework.operations.trials.preview import preview
 from framework.operations.trials.trial import Trials
 from framework.plan import Pipeline, TableChanges
 from framework.plan.change import Change
 from tests.support.hostile_texts import TEXTS, message, written
 from tests.support.project import TRADES, Project
-from tests.support.rebuilds import run_rebuild
+from tests.support.rebuilds import rebuilt, run_rebuild
 from tests.support.refusals import accept_it
 from tests.support.registry_project import Registered
 from tests.support.selection import few
@@ -115,8 +114,7 @@ def test_registered_names_are_names_everywhere(shop: Registered) -> None:
         "into: {{table: {namespace}.trades", "steps:\n  - derive: {{more: id + 1}}\ninto: {{table: {namespace}.trades"
     )
     context = shop.context()
-    estimate, _ = rebuild.check_rebuild(context, context.plan.pipelines[0], without_lost=False)
-    assert rebuild.rebuild(context, context.plan.pipelines[0], estimate, lambda _: None, lambda: False)
+    assert rebuilt(context, context.plan.pipelines[0])
     assert landed(shop)[4] == {**row_of(4, LATER), "more": 5}
     shop.assert_exactly_once()
 

@@ -24,11 +24,11 @@ from framework.base.errors import Where
 from framework.base.types import folded
 from framework.core.iceberg import table_state
 from framework.core.run.run import batches
-from framework.operations.rebuild import rebuild
 from framework.operations.trials.preview import preview
 from framework.operations.trials.trial import Trials
 from framework.plan import Message, Pipeline, SpecTest, SpecTestRow
 from tests.support.hostile_texts import TEXTS, message, written
+from tests.support.rebuilds import rebuilt
 from tests.support.registry_project import Registered
 from tests.support.selection import EXAMPLES
 
@@ -334,6 +334,4 @@ def run_twin(project: Searched, write: str) -> None:
 
 
 def run_rebuild(project: Searched, pipeline: Pipeline) -> None:
-    context = project.context()
-    estimate, _ = rebuild.check_rebuild(context, pipeline, without_lost=False)
-    assert rebuild.rebuild(context, pipeline, estimate, lambda _: None, lambda: False) is not None
+    assert rebuilt(project.context(), pipeline) is not None

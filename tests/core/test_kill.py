@@ -19,6 +19,7 @@ from framework.operations.forget import forget
 from framework.operations.undo import replay
 from tests.support.people import ANN, BOB, ORDERS, files_with, order
 from tests.support.project import TRADES, Project
+from tests.support.runs import published
 from tests.support.selection import few
 from tests.support.victims import PATIENCE, victim
 
@@ -160,7 +161,7 @@ def test_a_replay_killed_at(project: Project, point: str) -> None:
     project.run()
     project.assert_exactly_once()
     context = project.context()
-    list(replay.replay(context, context.plan.pipelines[0], replay.condition(""), lambda: False))
+    published(replay.replay(context, context.plan.pipelines[0], replay.condition(""), lambda: False))
     project.assert_exactly_once()
     assert {row["state"] for row in project.rows(bad=True)} == {"replayed"}
     assert project.branches() == []
@@ -197,7 +198,7 @@ def test_forgetting_and_replays_killed_at_any_moment(project: Project) -> None:
     project.run()
     context = project.context()
     pipeline = context.plan.pipelines[0]
-    list(replay.replay(context, pipeline, replay.condition(""), lambda: False))
+    published(replay.replay(context, pipeline, replay.condition(""), lambda: False))
     list(forget.forget(context, pipeline, forget.judged(context, pipeline, {"email": ANN}).key))
     assert files_with(project) == set()
     assert sorted(row["id"] for row in project.rows()) == [0, 1, 20, 21, 60, 61]

@@ -15,6 +15,7 @@ from tests.support.kill_points import Died, dies_at
 from tests.support.project import Project, ids
 from tests.support.rebuilds import run_rebuild
 from tests.support.refusals import accept_it
+from tests.support.runs import published
 from tests.support.selection import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -164,7 +165,7 @@ def test_a_replayed_bad_row_is_a_repeat_of_what_landed_meanwhile(project: Projec
     context = project.context()
     trial = replay.tried(context, context.plan.pipelines[0], replay.condition(""))
     assert (trial.messages, trial.rows, trial.filtered, trial.bad) == (1, 0, 1, ())
-    (batch,) = replay.replay(context, context.plan.pipelines[0], replay.condition(""), lambda: False)
+    (batch,) = published(replay.replay(context, context.plan.pipelines[0], replay.condition(""), lambda: False))
     assert (batch.rows, batch.filtered) == (0, 1)
     assert ids(project) == [5, 6]
     assert [row["state"] for row in project.rows(bad=True)] == ["replayed"]

@@ -21,6 +21,7 @@ from tests.support.dagster_commands import dagster
 from tests.support.file_texts import everything
 from tests.support.project import BASE, Project
 from tests.support.repository import ROOT
+from tests.support.runs import published
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -183,7 +184,7 @@ def test_bad_rows_are_encrypted_and_can_be_replayed(masked: Project) -> None:
     assert not [message for message in messages if "canary" in message]
     masked.template = masked.template.replace("100 / (age - 7)", "100 / (age - 8)")
     context = masked.context()
-    (batch,) = replay.replay(context, context.plan.pipelines[0], replay.condition(""), lambda: False)
+    (batch,) = published(replay.replay(context, context.plan.pipelines[0], replay.condition(""), lambda: False))
     assert (batch.rows, batch.bad) == (1, 4)
 
 
@@ -197,10 +198,10 @@ def test_a_new_key_masks_and_the_old_one_still_opens(masked: Project, monkeypatc
     masked.template = template.replace('key: "${{secret:pii}}"', 'keys: {{now: {{id: k2, secret: "${{secret:pii2}}"}}}}')
     context = masked.context()
     with pytest.raises(BatchError, match=r"^mask-key: a bad row is encrypted by the key `pii`, which the mask does not list"):
-        list(replay.replay(context, context.plan.pipelines[0], replay.condition(""), lambda: False))
+        published(replay.replay(context, context.plan.pipelines[0], replay.condition(""), lambda: False))
     masked.template = template.replace('key: "${{secret:pii}}"', keys)
     context = masked.context()
-    (batch,) = replay.replay(context, context.plan.pipelines[0], replay.condition(""), lambda: False)
+    (batch,) = published(replay.replay(context, context.plan.pipelines[0], replay.condition(""), lambda: False))
     assert batch.rows == 1
     cards = {row["id"]: row["card"] for row in masked.rows()}
     assert cards[1].startswith("enc:pii:")

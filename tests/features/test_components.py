@@ -25,6 +25,7 @@ from tests.support.refusals import accept_it
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+APART = ("cli", "metrics", "targets", "watchers")  # what adds nothing to the language
 SPEC = """
 topic: orders
 kafka_name: {{topic}}
@@ -78,7 +79,7 @@ def test_a_toy_needs_no_second_file() -> None:
             toys_of_kind = {path.stem for path in kind.glob("*.py")}
             assert toys_of_kind, f"no toy of {kind.name}"
             cases = {path.stem for path in kind.glob("*.case")}
-            assert cases == (set() if kind.name in ("cli", "targets") else toys_of_kind)  # they add nothing to the language
+            assert cases == (set() if kind.name in APART else toys_of_kind)
     text = "".join(path.read_text(encoding="utf-8") for path in (toys.FOLDER.parent.parent / "framework").rglob("*.py"))
     assert not [toy.stem for toy in toys.FOLDER.glob("*/*.py") if re.search(rf"\b{toy.stem}\b", text)]
 

@@ -28,7 +28,7 @@ from framework.core.context.context import Context
 from framework.core.context.outage import outage
 from framework.core.maintain import due
 from framework.core.rules import journal, protocol, refusals
-from framework.core.run import run as loop, same_failure
+from framework.core.run import failures, same_failure
 from framework.host.plans import make
 from framework.operations.observe.status import statuses
 from framework.plan import Pipeline, Plan
@@ -714,9 +714,9 @@ def test_an_outage_during_a_run_is_named_and_not_sparks_error(folder: Path) -> N
 
 
 def test_an_outage_leaves_no_file_of_an_unknown_error(folder: Path) -> None:
-    assert loop._named(pipeline("trades"), RuntimeError("as Spark tells it")).code == "kafka-unreachable"
+    assert failures.named(pipeline("trades"), RuntimeError("as Spark tells it")).code == "kafka-unreachable"
     assert not (folder / "home" / "logs").exists()
-    assert loop._named(pipeline("copy"), RuntimeError("another")).code == "unexpected-error"
+    assert failures.named(pipeline("copy"), RuntimeError("another")).code == "unexpected-error"
     assert len(list((folder / "home" / "logs").iterdir())) == 1
 
 

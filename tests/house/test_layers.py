@@ -56,6 +56,7 @@ ONLY: dict[str, tuple[str, ...]] = {
     "psutil": ("machine/processes.py",),
     "yaml": ("language",),
     "jsonschema": ("messages/formats",),
+    "openlineage": ("host/watchers",),
     "starlette": ("host/serve",),
     "uvicorn": ("host/serve",),
     "click": ("host/cli",),

@@ -17,14 +17,15 @@ from framework.base.errors import SluiceError
 from framework.core.run.run import batches
 from framework.host.cli import main
 from framework.operations.forget import forget
-from framework.operations.rebuild import rebuild
 from framework.operations.undo import replay
 from framework.plan import in_order
 from tests.support.follower_parts import ran
 from tests.support.kill_points import Died, dies_at
 from tests.support.people import ANN, APPEND, BOB, HISTORY, ORDERS, UPSERT, emails, files_with, forgotten, order, orders, trades
 from tests.support.project import Project
+from tests.support.rebuilds import rebuilt
 from tests.support.rollbacks import rolled_back, snapshots
+from tests.support.runs import published
 from tests.support.selection import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -92,8 +93,7 @@ def test_a_rebuild_brings_no_row_back(project: Project) -> None:
     project.more = "steps: [{derive: {twice: amount * 2}}]"
     context = project.context()
     pipeline = context.plan.pipelines[0]
-    estimate, _ = rebuild.check_rebuild(context, pipeline, without_lost=False)
-    rebuild.rebuild(context, pipeline, estimate, lambda _: None, lambda: False)
+    rebuilt(context, pipeline)
     assert emails(project) == [BOB]
     project.produce(orders(ANN))
     project.run()
@@ -121,7 +121,7 @@ def test_forgetting_ends_after_a_death_at(project: Project, template: str, point
 
 def replayed(project: Project, on_point: Callable[[str], None] | None = None) -> None:
     context = project.context(on_point)
-    list(replay.replay(context, trades(context), replay.condition(""), lambda: False))
+    published(replay.replay(context, trades(context), replay.condition(""), lambda: False))
 
 
 @pytest.mark.parametrize("later", few(forget.KILL_POINTS, "deleted_bad_rows"))
@@ -185,8 +185,7 @@ def test_a_forgotten_state_is_gone_after_a_rebuild_too(project: Project) -> None
     project.produce([*orders(ANN, BOB), {"key": ANN, "value": None, "partition": 0}, *orders(ANN)])
     project.run()
     context = project.context()
-    estimate, _ = rebuild.check_rebuild(context, trades(context), without_lost=False)
-    rebuild.rebuild(context, trades(context), estimate, lambda _: None, lambda: False)
+    rebuilt(context, trades(context))
     forgotten(project)
     assert files_with(project) == set()
     project.produce([{"key": BOB, "value": None, "partition": 0}])

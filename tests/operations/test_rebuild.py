@@ -546,7 +546,7 @@ def test_files_that_a_stopped_rebuild_may_still_publish_stay(project: Project) -
         assert error.value.code == "run-under-way"
         os.kill(process.pid, signal.SIGCONT)
         output, _ = process.communicate(timeout=PATIENCE)
-    assert "Published(" in output
+    assert "Rebuilt(" in output
     project.assert_exactly_once()
     run_rebuild(project)
     is_new(project)

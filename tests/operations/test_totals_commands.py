@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from framework.operations.forget import forget
-from framework.operations.rebuild import rebuild
 from framework.operations.undo import accept, read_again, replay, rollback
 from tests.support.project import Project
+from tests.support.rebuilds import rebuilt
 from tests.support.rollbacks import snapshots
+from tests.support.runs import published
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.long]
 SPEC = """
@@ -113,8 +114,7 @@ def test_a_rebuild_computes_them_again(totals: Project) -> None:
     totals.run()
     context = totals.context()
     pipeline = context.plan.pipelines[0]
-    estimate, _ = rebuild.check_rebuild(context, pipeline, without_lost=False)
-    assert rebuild.rebuild(context, pipeline, estimate, lambda _: None, lambda: False) is not None
+    assert rebuilt(context, pipeline) is not None
     assert totals_by_user(totals) == sums_by_user(*trades)
     send(totals, ("b", 7))
     totals.run()
@@ -129,7 +129,7 @@ def test_bad_rows_that_are_replayed_are_added_once(totals: Project) -> None:
     context = totals.context()
     pipeline = context.plan.pipelines[0]
     for _ in range(2):
-        list(replay.replay(context, pipeline, replay.condition(""), lambda: False))
+        published(replay.replay(context, pipeline, replay.condition(""), lambda: False))
     assert totals_by_user(totals) == sums_by_user(("a", 1), ("a", 12), ("b", 3))
     send(totals, ("b", "4"))
     totals.run()
@@ -156,6 +156,6 @@ def test_those_since_a_time_are_in_another_table(totals: Project) -> None:
     totals.run()
     context, other_table = totals.context(), f"{totals.namespace}.since"
     meaning = read_again.judged(context, context.plan.pipelines[0], start, other_table)
-    assert read_again.read(context, meaning, lambda _: None, lambda: False)
+    assert published(read_again.read(context, meaning, lambda: False))
     assert totals_by_user(totals, other_table) == sums_by_user(("a", 5), ("c", 5))
     assert totals_by_user(totals) == sums_by_user(("a", 1), ("b", 2), ("a", 5), ("c", 5))

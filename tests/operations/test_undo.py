@@ -25,6 +25,7 @@ from framework.operations.undo import accept, read_again, replay, rewind, rollba
 from tests.support.commands import without
 from tests.support.project import BASE, Project, losing_answers
 from tests.support.rollbacks import ORDERS, PLAIN, QUOTES, replayed, rolled_back, send, snapshots
+from tests.support.runs import published
 from tests.support.selection import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -380,7 +381,7 @@ def test_bad_rows_that_were_accepted_stop_no_second_reading(project: Project) ->
     project.run()
     context = project.context()
     meaning = read_again.judged(context, context.plan.pipelines[0], begun, f"{project.namespace}.again")
-    assert read_again.read(context, meaning, lambda _: None, lambda: False)
+    assert published(read_again.read(context, meaning, lambda: False))
     assert project.spark.table(f"lake.{project.namespace}.again__bad_rows").count() == 1
 
 
@@ -409,9 +410,7 @@ def test_messages_since_a_time_are_read_into_another_table(project: Project, die
     def reads(context: Context, messages: int) -> list[int]:
         meaning = read_again.judged(context, context.plan.pipelines[0], begun, other_table)
         assert meaning.messages == messages
-        counts: list[int] = []
-        assert read_again.read(context, meaning, lambda batch: counts.append(batch.read), lambda: False)
-        return counts
+        return [batch.read for batch in published(read_again.read(context, meaning, lambda: False))]
 
     def die(point: str) -> None:
         if point == dies:

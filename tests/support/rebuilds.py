@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from framework.core.context.context import Context
 from framework.core.iceberg import table_state
 from framework.core.iceberg.lake import CommitCall, commit_transaction
 from framework.core.publish.batch import Batch
+from framework.core.run.events import BatchDone, Rebuilt
+from framework.core.run.failures import raising
 from framework.operations.rebuild import rebuild
-from framework.operations.rebuild.publish import Published
+from framework.plan import Pipeline
 from framework.systems import catalogs
 from tests.support.project import Project
 
@@ -19,11 +22,24 @@ def run_rebuild(
     commit: CommitCall = commit_transaction,
     without_lost: bool = False,
     batches: list[Batch] | None = None,
-) -> Published | None:
+) -> Rebuilt | None:
     context = project.context(hook, commit)
     pipeline = context.plan.pipelines[0]
+    return rebuilt(context, pipeline, without_lost, batches)
+
+
+def rebuilt(
+    context: Context, pipeline: Pipeline, without_lost: bool = False, batches: list[Batch] | None = None, stopped: bool = False
+) -> Rebuilt | None:
+    """Rebuilds the table of a pipeline, and returns what was published."""
+    published = None
     estimate, _ = rebuild.check_rebuild(context, pipeline, without_lost)
-    return rebuild.rebuild(context, pipeline, estimate, (batches if batches is not None else []).append, lambda: False)
+    for event in raising(rebuild.rebuild(context, pipeline, estimate, lambda: stopped)):
+        if isinstance(event, BatchDone) and batches is not None:
+            batches.append(event.batch)
+        elif isinstance(event, Rebuilt):
+            published = event
+    return published
 
 
 def nothing_left(project: Project) -> None:

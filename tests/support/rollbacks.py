@@ -10,6 +10,7 @@ from framework.core.context.context import Context
 from framework.core.iceberg import table_state
 from framework.operations.undo import accept, replay, rollback
 from tests.support.project import Project
+from tests.support.runs import published
 
 QUOTES = """
 topic: trades
@@ -57,7 +58,7 @@ def rolled_back(project: Project, target: datetime | int, context: Context | Non
 def replayed(project: Project, where: str = "", context: Context | None = None) -> list[Any]:
     context = context or project.context()
     pipeline = context.plan.pipelines[0]
-    return list(replay.replay(context, pipeline, replay.condition(where), lambda: False))
+    return published(replay.replay(context, pipeline, replay.condition(where), lambda: False))
 
 
 def send(project: Project, values: dict[str, int | None], broken: bool = False) -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from framework.base.errors import SluiceError
 from framework.core.context.context import Context
 from framework.core.publish.batch import Batch
-from framework.core.run.events import BatchDone, Failed, LeftOut
+from framework.core.run.events import BatchDone, Event, Failed, LeftOut
+from framework.core.run.failures import raising
 from framework.core.run.run import never, run_all
 from framework.plan import Pipeline
+
+
+def published(events: Iterable[Event]) -> list[Batch]:
+    """The batches of a run. Raises what stopped it."""
+    return [event.batch for event in raising(events) if isinstance(event, BatchDone)]
 
 
 def errors(

@@ -24,6 +24,7 @@ from framework.core.context.context import Context
 from framework.core.maintain import maintain
 from framework.core.run import run as loop
 from framework.core.run.events import BatchDone, Failed
+from framework.core.run.failures import raising
 from framework.host.cli._interrupted import until_interrupted
 from framework.host.plans import make
 from framework.operations.forget import forget
@@ -71,14 +72,15 @@ def main(specs: str, point: str, number: str, task: str = "run") -> None:
     try:
         if task == "rebuild":
             estimate, _ = rebuild.check_rebuild(context, pipeline, without_lost=False)
-            print(rebuild.rebuild(context, pipeline, estimate, print, lambda: False), flush=True)
+            for event in raising(rebuild.rebuild(context, pipeline, estimate, lambda: False)):
+                print(event, flush=True)
         elif task == "maintain":
             print(*maintain.maintain(context, pipeline), flush=True)
         elif task.startswith("forget"):
             column, _, value = (task.removeprefix("forget:") if ":" in task else "id=7").partition("=")
             print(*forget.forget(context, pipeline, forget.judged(context, pipeline, {column: value}).key), flush=True)
         elif task == "replay":
-            print(*replay.replay(context, pipeline, replay.condition(""), lambda: False), flush=True)
+            print(*raising(replay.replay(context, pipeline, replay.condition(""), lambda: False)), flush=True)
         elif task == "all":
             with until_interrupted() as stop:
                 for event in loop.run_all(context, context.plan.pipelines, stop.is_set):

@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from framework.base.components import _listed
+from framework.core.run.metrics import METRICS
 from framework.documents.write_mode import write_mode
 from framework.host.cli import COMMANDS
 from framework.host.components import COMPONENTS
+from framework.host.watchers import WATCHERS
 from framework.language import extensions, shapes
 from framework.operations.access.targets import TARGETS
 
@@ -36,7 +38,7 @@ def installed() -> Iterator[None]:
 
 def _package(noun: str) -> str:
     """The name of the package that holds the components of this noun."""
-    other_folders = {"cli": COMMANDS, "targets": TARGETS}
+    other_folders = {"cli": COMMANDS, "metrics": METRICS, "targets": TARGETS, "watchers": WATCHERS}
     folder = other_folders[noun] if noun in other_folders else COMPONENTS.named(noun)
     return folder.packages[0]
 

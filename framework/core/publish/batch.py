@@ -6,15 +6,14 @@ Guarantee: each message is in the table or in the bad rows exactly once, whateve
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from framework.base import amounts
 from framework.core.context.context import Context
 from framework.core.iceberg import table_state
 from framework.core.publish.attempt import Attempt, Staged, Stopwatch
 from framework.core.publish.bad_row_source import BadRowSource
 from framework.core.publish.pinning import pinned
-from framework.core.rows.counts import Changed, UnmetExpectation
+from framework.core.rows.counts import BatchCounts, Changed, UnmetExpectation
 from framework.core.rules import attempts, protocol, refusals
 from framework.core.rules.protocol import Verdict
 from framework.core.schemas import schema_lookup
@@ -33,29 +32,37 @@ class Batch:
     pipeline: str
     number: int
     read: int
-    rows: int
-    bad: int
-    filtered: int
-    changed: Changed | None  # of rows by their keys
-    warnings: tuple[UnmetExpectation, ...]  # expectations that do not hold
+    counted: BatchCounts
     waiting: int  # messages left up to the last stable offsets
     snapshot: int
     phases: tuple[tuple[str, float], ...]  # seconds
 
     @property
+    def rows(self) -> int:
+        return self.counted.rows
+
+    @property
+    def bad(self) -> int:
+        return self.counted.bad
+
+    @property
+    def filtered(self) -> int:
+        return self.counted.filtered
+
+    @property
+    def changed(self) -> Changed | None:
+        """The changes of rows by their keys."""
+        return self.counted.changed
+
+    @property
+    def warnings(self) -> tuple[UnmetExpectation, ...]:
+        """The expectations that do not hold."""
+        return self.counted.unmet
+
+    @property
     def seconds(self) -> float:
         """The batch's seconds without the start of Spark."""
         return sum(seconds for phase, seconds in self.phases if phase != _START)
-
-    @property
-    def counts(self) -> list[str]:
-        """The outcome of the batch's messages, in words."""
-        counts = [amounts.counted(self.rows, "row")]
-        if self.changed:
-            counts += [f"{count:,} {word}" for word, count in self.changed.words.items() if count]
-        counts += [f"{self.bad:,} bad"] if self.bad else []
-        counts += [f"{self.filtered:,} filtered"] if self.filtered else []
-        return counts + [warning.words for warning in self.warnings]
 
 
 def rows_waiting(context: Context, pipeline: Pipeline) -> int:
@@ -107,11 +114,7 @@ def _batch(pipeline: Pipeline, published: Staged, stopwatch: Stopwatch, is_repla
         pipeline=pipeline.name,
         number=published.position.batch,
         read=range_.size if is_replay else counted.read,
-        rows=counted.rows,
-        bad=counted.bad,
-        filtered=counted.filtered,
-        changed=counted.changed,
-        warnings=counted.unmet,
+        counted=replace(counted, carried=None),
         waiting=range_.waiting - range_.size,
         snapshot=published.snapshot.id,
         phases=stopwatch.phases,

@@ -1,5 +1,9 @@
 """The events of a run. They come in this order: LeftOut alone, or Began, then batches with what followers show between them, and at the end
-followers, maintenance and failures. Ended is always the last one."""
+followers, maintenance and failures. Ended is always the last one.
+
+A rebuild, a replay and a reading into another table are runs, too: Began, batches, Rebuilt or Failed, and Ended. Began is missing where a
+run finds nothing to do, or fails before it knows whether there is something.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +19,12 @@ from framework.plan import Follower, Pipeline
 
 @dataclass(frozen=True)
 class Began:
-    """A run begins. `waiting`: about how many messages and rows wait; with 0 no batch follows, and no JVM starts."""
+    """A run begins. `waiting`: about how many messages and rows wait; with 0 no batch follows, and no JVM starts. With `rebuilds`, readers
+    see none of its rows before Rebuilt."""
 
     pipeline: Pipeline
     waiting: int
+    rebuilds: bool = False
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,17 @@ class BatchDone:
 
     pipeline: Pipeline
     batch: Batch
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """A rebuilt table was published, as the batch `number`. `only_ended`: it was published before, and only the second table was left to
+    delete."""
+
+    pipeline: Pipeline
+    number: int
+    snapshot: int
+    only_ended: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,4 +79,4 @@ class Ended:
     pipeline: Pipeline
 
 
-Event: TypeAlias = Began | BatchDone | Followed | Maintained | LeftOut | Failed | Ended
+Event: TypeAlias = Began | BatchDone | Rebuilt | Followed | Maintained | LeftOut | Failed | Ended

@@ -12,9 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 
 from framework.base.errors import Paused, SluiceError, SparkEnded
-from framework.core import openlineage
 from framework.core.context.context import Context
-from framework.core.context.outage import outage
 from framework.core.follow import follow
 from framework.core.follow.follow import Followed
 from framework.core.maintain import maintain
@@ -22,8 +20,7 @@ from framework.core.publish import waiting
 from framework.core.publish.batch import Batch, next_batch
 from framework.core.rules import journal
 from framework.core.run.events import BatchDone, Began, Ended, Event, Failed, LeftOut, Maintained
-from framework.core.spark import defects
-from framework.core.spark.causes import is_spark_gone
+from framework.core.run.failures import named
 from framework.plan import Pipeline, in_order
 
 _FOLLOW = 60.0  # seconds of batches after which followers catch up
@@ -82,7 +79,7 @@ def run(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = neve
         yield LeftOut(pipeline, reason)
     except Exception as error:
         context.forget_spark_if_gone()
-        yield Failed(pipeline, _named(pipeline, error))
+        yield Failed(pipeline, named(pipeline, error))
         yield from followed(context, pipeline, stopped)  # with all that the table has
     yield Ended(pipeline)
 
@@ -147,20 +144,16 @@ def _batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool]) 
         yield Began(pipeline, rows)
         if rows:
             context.expect(rows)
-            with openlineage.reported_run(pipeline) as report:
-                for batch in _published(context, pipeline):
-                    report.add(batch.rows)
-                    yield BatchDone(pipeline, batch)
+            for batch in _published(context, pipeline):
+                yield BatchDone(pipeline, batch)
             if journal.read(pipeline.journal_name).paused:
                 return
     except Exception as error:
-        named_error = _named(pipeline, error)
+        named_error = named(pipeline, error)
         if isinstance(named_error, SparkEnded) and stopped():
             return  # the signal that stops this process may stop Spark too: no message is lost
         journal.record_failure(pipeline.journal_name, named_error)
-        if named_error is error:
-            raise
-        raise named_error from error
+        raise named_error from named_error.__cause__
     journal.record_success(pipeline.journal_name)
 
 
@@ -182,9 +175,3 @@ def _published(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
         yield batch
         if not waiting.count(context, pipeline):
             return
-
-
-def _named(pipeline: Pipeline, error: Exception) -> SluiceError:
-    is_gone = isinstance(error, SparkEnded) if isinstance(error, SluiceError) else is_spark_gone(error)
-    # `as_sluice_error` comes last: it writes an unexpected error into a file, and an outage is expected.
-    return (None if is_gone else outage(pipeline, error)) or defects.as_sluice_error(pipeline.name, error)

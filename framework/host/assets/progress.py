@@ -9,7 +9,8 @@ from typing import Any
 from dagster import AssetExecutionContext, OpExecutionContext
 
 from framework.base.amounts import counted
-from framework.core.publish.batch import Batch
+from framework.core.run.events import BatchDone
+from framework.core.run.metrics import in_words
 from framework.core.spark import warm, warm_jvm
 from framework.operations.observe.progress import PipelineProgress
 from framework.plan import Pipeline, Plan
@@ -61,6 +62,13 @@ def started(context: AssetExecutionContext | OpExecutionContext, resource: Any, 
     return spark
 
 
-def batch(context: AssetExecutionContext, done: Batch) -> None:
-    parts = [f"batch {done.number}", f"{done.read:,} read", *done.counts, f"{done.seconds:.1f} s", f"{done.waiting:,} waiting"]
+def batch(context: AssetExecutionContext, event: BatchDone) -> None:
+    done = event.batch
+    parts = [
+        f"batch {done.number}",
+        f"{done.read:,} read",
+        *in_words(event),
+        f"{done.seconds:.1f} s",
+        f"{done.waiting:,} waiting",
+    ]
     context.log.info(", ".join(parts))

@@ -16,6 +16,7 @@ from framework.core.iceberg import metadata, table_state
 from framework.core.publish.batch import Batch
 from framework.host.assets import asset_specs
 from framework.host.assets.keys import AssetKeys
+from framework.host.assets.told import Told
 from framework.operations.observe.progress import PipelineProgress
 from framework.plan import Pipeline
 
@@ -23,17 +24,12 @@ Result = MaterializeResult[Any]
 
 
 def committed(
-    keys: AssetKeys,
-    pipeline: Pipeline,
-    watched: PipelineProgress,
-    batches: Sequence[Batch],
-    bad: Counter[str],
-    newest_event: datetime | None,
+    keys: AssetKeys, pipeline: Pipeline, watched: PipelineProgress, told: Told, bad: Counter[str], newest_event: datetime | None
 ) -> Iterator[Result]:
     """The results for the table and, if there are new ones, its bad rows. The version of each is its snapshot."""
     lineage = {"dagster/column_lineage": asset_specs.lineage_of(pipeline, keys)}
-    table_metadata = numbers(watched, batches, newest_event) | lineage
-    version = DataVersion(str(batches[-1].snapshot))
+    table_metadata = numbers(watched, told, newest_event) | lineage
+    version = DataVersion(str(told.batches[-1].snapshot))
     yield MaterializeResult(asset_key=keys.table(pipeline), metadata=table_metadata, data_version=version)
     if pipeline.bad_rows == "drop":
         return
@@ -61,12 +57,12 @@ def nothing_new(key: AssetKey) -> Result:
 def up_to_date(
     keys: AssetKeys, pipeline: Pipeline, watched: PipelineProgress, newest_event: datetime | None, says: str
 ) -> AssetObservation:
-    return AssetObservation(keys.table(pipeline), description=says, metadata=numbers(watched, [], newest_event))
+    return AssetObservation(keys.table(pipeline), description=says, metadata=numbers(watched, Told(), newest_event))
 
 
-def numbers(watched: PipelineProgress, batches: Sequence[Batch], newest_event: datetime | None) -> dict[str, Any]:
+def numbers(watched: PipelineProgress, told: Told, newest_event: datetime | None) -> dict[str, Any]:
     """The metadata of a table, which Dagster plots over time. `newest_event` is the time of the newest event."""
-    entries: dict[str, Any] = _of_batches(batches) if batches else {}
+    entries: dict[str, Any] = told.totals.named() if told.batches else {}
     entries |= {
         "files": watched.files,
         "bytes": watched.bytes,
@@ -82,24 +78,6 @@ def numbers(watched: PipelineProgress, batches: Sequence[Batch], newest_event: d
         entries["snapshot"] = MetadataValue.text(str(watched.position.snapshot))
         entries["offsets"] = MetadataValue.json(dict(watched.position.ends))
     return entries
-
-
-def _of_batches(batches: Sequence[Batch]) -> dict[str, Any]:
-    phases: dict[str, float] = {}
-    for phase, seconds in (timing for batch in batches for timing in batch.phases):
-        phases[phase] = phases.get(phase, 0.0) + seconds
-    changed: Counter[str] = Counter()
-    for batch in batches:
-        changed.update(batch.changed.words if batch.changed else {})
-    return {
-        "batches": len(batches),
-        "rows": sum(batch.rows for batch in batches),
-        "bad_rows": sum(batch.bad for batch in batches),
-        "filtered": sum(batch.filtered for batch in batches),
-        **changed,
-        "seconds": round(sum(batch.seconds for batch in batches), 3),
-        **{f"seconds_{phase}": round(seconds, 3) for phase, seconds in phases.items()},
-    }
 
 
 def bad_rows(pipeline: Pipeline, batches: Sequence[Batch]) -> Counter[str]:

@@ -26,9 +26,9 @@ from dagster._core.storage.tags import AUTOMATION_CONDITION_TAG
 
 from framework.base import hints
 from framework.base.errors import CatalogAway, KafkaAway, RegistryAway, SluiceError
-from framework.core.publish.batch import Batch
 from framework.host.assets import check_records, checks, results
 from framework.host.assets.keys import AssetKeys
+from framework.host.assets.told import Told
 from framework.operations.observe.status import Status
 from framework.plan import Pipeline, Plan
 
@@ -40,17 +40,19 @@ BETWEEN = 20  # seconds before a retry, if Kafka or the catalog does not answer
 
 
 def failed(
-    context: AssetExecutionContext, keys: AssetKeys, status: Status, error: SluiceError, between: float, batches: list[Batch]
+    context: AssetExecutionContext, keys: AssetKeys, status: Status, error: SluiceError, between: float, told: Told
 ) -> Iterator[Result]:
     """Retry an error that can pass; otherwise report the checks and fail the step. The committed batches are recorded in any case."""
     pipeline = status.pipeline
-    bad = record(context, keys, status, batches)
+    bad = record(context, keys, status, told)
     says = hints.of_environment(str(error), pipeline.environment)
     retry(context, error, says, between)
     stopped = list(checks.stopped(keys, pipeline, error))
     names = {result.check_name for result in stopped}
     other_results = (
-        [result for result in checks.results(keys, pipeline, batches, bad) if result.check_name not in names] if batches else []
+        [result for result in checks.results(keys, pipeline, told.batches, bad) if result.check_name not in names]
+        if told.batches
+        else []
     )
     yield from step_results(context, [*stopped, *other_results, *checks.state_results(keys, status)])
     # A person must do something first; a retry would fail in the same way.
@@ -64,17 +66,17 @@ def retry(context: AssetExecutionContext, error: SluiceError, says: str, between
         raise RetryRequested(_TRIES, between) from Failure(says)
 
 
-def record(context: AssetExecutionContext, keys: AssetKeys, status: Status, batches: list[Batch]) -> Counter[str]:
+def record(context: AssetExecutionContext, keys: AssetKeys, status: Status, told: Told) -> Counter[str]:
     """Record the batches of a run that did not finish, and return its bad rows by their message. A failed step has no outputs, so these
     are events."""
     bad: Counter[str] = Counter()
     try:
-        if batches:
-            bad = results.bad_rows(status.pipeline, batches)
-            for result in results.committed(keys, status.pipeline, status.progress, batches, bad, status.newest_event):
+        if told.batches:
+            bad = results.bad_rows(status.pipeline, told.batches)
+            for result in results.committed(keys, status.pipeline, status.progress, told, bad, status.newest_event):
                 _event(context, result)
     except SluiceError as error:
-        context.log.warning(f"{len(batches)} batches were published and are not recorded here: {error}")
+        context.log.warning(f"{len(told.batches)} batches were published and are not recorded here: {error}")
     return bad
 
 
@@ -84,11 +86,11 @@ def _event(context: AssetExecutionContext, result: MaterializeResult[Any]) -> No
         context.log_event(AssetMaterialization(result.asset_key, metadata=result.metadata, tags=tags))
 
 
-def with_batches(keys: AssetKeys, status: Status, batches: list[Batch]) -> Iterator[TableResult]:
+def with_batches(keys: AssetKeys, status: Status, told: Told) -> Iterator[TableResult]:
     pipeline = status.pipeline
-    bad = results.bad_rows(pipeline, batches)
-    yield from results.committed(keys, pipeline, status.progress, batches, bad, status.newest_event)
-    yield from checks.results(keys, pipeline, batches, bad)
+    bad = results.bad_rows(pipeline, told.batches)
+    yield from results.committed(keys, pipeline, status.progress, told, bad, status.newest_event)
+    yield from checks.results(keys, pipeline, told.batches, bad)
     yield from checks.state_results(keys, status)
 
 

@@ -12,15 +12,16 @@ from dagster import AssetExecutionContext, AssetsDefinition, DagsterExecutionInt
 from framework.base import hints
 from framework.base.errors import Paused, SluiceError, SparkEnded
 from framework.core.context.context import Context
-from framework.core.publish.batch import Batch
 from framework.core.rules import journal
 from framework.core.run import events, run as loop, same_failure
 from framework.host.assets import checks, dead_runs, progress, run_outcomes
 from framework.host.assets.launch import Launch, until
 from framework.host.assets.run_outcomes import Result
 from framework.host.assets.spark_resource import SparkOfARun
+from framework.host.assets.told import Told
 from framework.host.assets.translator import Assets
 from framework.host.assets.triggers import TAG
+from framework.host.watchers import with_watchers
 from framework.operations.observe.status import status_of
 from framework.plan import Pipeline, Plan
 
@@ -40,30 +41,30 @@ def table(plan: Plan, assets: Assets, pipeline: Pipeline, between: float = run_o
             yield from run_outcomes.step_results(context, checks.state_results(keys, status_of(plan, pipeline)))
             return
         dead_runs.mark(context.instance, context.run.run_id)
-        batches: list[Batch] = []
+        told = Told()
         says = "up to date: nothing waits"
         try:
             if run_outcomes.is_automatic(context) and (failed := same_failure.same_failure(Context(plan), pipeline)):
                 says = f"left out: {same_failure.says(failed)}"
             else:
-                _run(context, plan, assets, pipeline, Launch(**context.op_execution_context.op_config), batches)
+                _run(context, plan, assets, pipeline, Launch(**context.op_execution_context.op_config), told)
         except Paused as error:
             if run_outcomes.asked_by_name(context, keys, plan, pipeline):
-                yield from run_outcomes.failed(context, keys, status_of(plan, pipeline), error, between, batches)
+                yield from run_outcomes.failed(context, keys, status_of(plan, pipeline), error, between, told)
             says = f"{error.message}: left out"
         except DagsterExecutionInterruptedError:
             context.log.warning("canceled: the published batches stay, and the next run continues after them")
-            run_outcomes.record(context, keys, status_of(plan, pipeline), batches)
+            run_outcomes.record(context, keys, status_of(plan, pipeline), told)
             raise DagsterExecutionInterruptedError from None  # without Spark's stack trace, which is pages long and helps nobody
         except SluiceError as error:
-            yield from run_outcomes.failed(context, keys, status_of(plan, pipeline), error, between, batches)
+            yield from run_outcomes.failed(context, keys, status_of(plan, pipeline), error, between, told)
         except Exception:
-            run_outcomes.record(context, keys, status_of(plan, pipeline), batches)
+            run_outcomes.record(context, keys, status_of(plan, pipeline), told)
             raise
         status = status_of(plan, pipeline)
         table_results = (
-            run_outcomes.with_batches(keys, status, batches)
-            if batches
+            run_outcomes.with_batches(keys, status, told)
+            if told.batches
             else run_outcomes.without_batches(context, keys, status, says)
         )
         yield from run_outcomes.step_results(context, table_results)
@@ -71,10 +72,8 @@ def table(plan: Plan, assets: Assets, pipeline: Pipeline, between: float = run_o
     return run
 
 
-def _run(
-    context: AssetExecutionContext, plan: Plan, assets: Assets, pipeline: Pipeline, config: Launch, batches: list[Batch]
-) -> None:
-    """Run the batches and add each to `batches`. The failure is noted and raised at the end."""
+def _run(context: AssetExecutionContext, plan: Plan, assets: Assets, pipeline: Pipeline, config: Launch, told: Told) -> None:
+    """Run the batches and add all events to `told`. The failure is noted and raised at the end."""
     journal.refuse_paused(pipeline)
     limit = until(pipeline, config)
     spark: SparkOfARun = getattr(context.resources, assets.spark)
@@ -83,10 +82,10 @@ def _run(
     if isinstance(watched.trouble, run_outcomes.PASSING):
         journal.record_failure(pipeline.journal_name, watched.trouble)
         error: SluiceError | None = watched.trouble
-        _error_of(context, loop.followed(engine, pipeline), batches)  # with all that the table has
+        _error_of(context, loop.followed(engine, pipeline), told)  # with all that the table has
     else:
         progress.waiting(context, pipeline, watched)
-        error = _error_of(context, loop.run(engine, pipeline), batches)
+        error = _error_of(context, loop.run(engine, pipeline), told)
     if error is not None:
         if isinstance(error, SparkEnded):
             spark.forget()
@@ -95,15 +94,15 @@ def _run(
         raise error
 
 
-def _error_of(context: AssetExecutionContext, run: Iterable[events.Event], batches: list[Batch]) -> SluiceError | None:
+def _error_of(context: AssetExecutionContext, run: Iterable[events.Event], told: Told) -> SluiceError | None:
     """Logs the events of a run, and returns what stopped it."""
     error: SluiceError | None = None
-    for event in run:
+    for event in with_watchers(run):
+        told.add(event)
         environment = event.pipeline.environment
         match event:
-            case events.BatchDone(_, batch):
-                batches.append(batch)
-                progress.batch(context, batch)
+            case events.BatchDone():
+                progress.batch(context, event)
             case events.Maintained(_, done):
                 context.log.info(hints.of_environment(done.line, environment))
             case events.LeftOut(_, reason):
@@ -112,7 +111,7 @@ def _error_of(context: AssetExecutionContext, run: Iterable[events.Event], batch
                 error = event.error
             case events.Failed():
                 context.log.warning(hints.of_environment(str(event.error), environment))
-            case events.Began() | events.Ended():
+            case events.Began() | events.Rebuilt() | events.Ended():
                 pass
             case followed:
                 context.log.info(followed.line)

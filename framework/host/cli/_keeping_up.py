@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from framework.base.amounts import counted
 
 if TYPE_CHECKING:
-    from framework.core.publish.batch import Batch
+    from framework.core.run.metrics import Totals
     from framework.plan import Pipeline
 
 _NAMED = 3  # pipelines
-
-
-@dataclass
-class Loaded:
-    """The number of batches and rows that a run has committed."""
-
-    batches: int = 0
-    rows: int = 0
-
-    def add(self, batch: Batch) -> None:
-        self.batches += 1
-        self.rows += batch.rows
 
 
 def begins(pipelines: Sequence[Pipeline], every: str) -> str:
@@ -34,7 +21,8 @@ def begins(pipelines: Sequence[Pipeline], every: str) -> str:
     return f"loading {names} every {every}; Ctrl-C stops after the batch that is under way"
 
 
-def ended(loaded: Loaded) -> str:
-    if not loaded.batches:
+def ended(totals: Totals) -> str:
+    rows, batches = totals.of("rows"), totals.of("batches")
+    if not batches:
         return "stopped: nothing was loaded"
-    return f"stopped: {counted(loaded.rows, 'row')} in {counted(loaded.batches, 'batch')}, all committed; the next run continues there"
+    return f"stopped: {counted(rows, 'row')} in {counted(batches, 'batch')}, all committed; the next run continues there"

@@ -12,7 +12,6 @@ from framework.host.cli import _complete, _specs
 from framework.host.cli._interrupted import STATUS, until_interrupted
 
 if TYPE_CHECKING:
-    from framework.core.publish.batch import Batch
     from framework.operations.rebuild.estimate import Estimate
     from framework.plan import Pipeline
     from framework.plan.change import Change
@@ -43,6 +42,7 @@ def command(name: str, without_lost: bool, yes: bool, specs: Path, environment: 
 
     Example: sluice rebuild flagged_stock_trades
     """
+    from framework.host.cli._told import told
     from framework.operations.rebuild import rebuild
 
     with _specs.opened(specs, environment, name) as (context, pipeline):
@@ -51,7 +51,7 @@ def command(name: str, without_lost: bool, yes: bool, specs: Path, environment: 
         if not yes:
             click.confirm("Rebuild it?", abort=True)
         with until_interrupted() as stop:
-            done = rebuild.rebuild(context, pipeline, estimate, _batch, stop.is_set)
+            done = told(rebuild.rebuild(context, pipeline, estimate, stop.is_set)).rebuilt
         table = pipeline.table.identifier
         if done is None:
             _specs.echo(f"{name}: stopped, {table} is unchanged; `sluice rebuild {name}` continues from here")
@@ -60,12 +60,6 @@ def command(name: str, without_lost: bool, yes: bool, specs: Path, environment: 
             click.echo(f"{name}: {table} was published before as batch {done.number}, and the rest of the rebuild is done")
         else:
             click.echo(f"{name}: {table} is rebuilt, published by one commit as batch {done.number}, snapshot {done.snapshot}")
-
-
-def _batch(batch: Batch) -> None:
-    from framework.host.cli.run import line
-
-    click.echo(line(batch))
 
 
 def _shows(pipeline: Pipeline, estimate: Estimate, changes: tuple[Change, ...]) -> Iterator[str]:

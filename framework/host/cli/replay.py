@@ -53,17 +53,14 @@ def command(name: str, where: str, dry_run: bool, discard: bool, specs: Path, en
         elif discard:
             click.echo(f"{name}: {counted(replay.discard(context, pipeline, condition), 'bad row')} discarded")
         else:
-            from framework.host.cli.run import line
+            from framework.host.cli._told import told
 
-            batches = 0
             with until_interrupted() as stop:
-                for batch in replay.replay(context, pipeline, condition, stop.is_set):
-                    click.echo(line(batch))
-                    batches += 1
+                outcome = told(replay.replay(context, pipeline, condition, stop.is_set))
             if stop.is_set():
                 click.echo(f"{name}: stopped; the same command continues")
                 raise SystemExit(STATUS)
-            if not batches:
+            if not outcome.batches:
                 click.echo(f"{name}: no bad row to replay")
 
 

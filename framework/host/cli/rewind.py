@@ -74,7 +74,7 @@ def _again(context: Context, pipeline: Pipeline, since: datetime, yes: bool) -> 
 
 
 def _into(context: Context, pipeline: Pipeline, since: datetime, identifier: str, yes: bool) -> None:
-    from framework.host.cli.run import line
+    from framework.host.cli._told import told
     from framework.operations.undo import read_again
 
     name, table = pipeline.name, pipeline.table.identifier
@@ -90,8 +90,8 @@ def _into(context: Context, pipeline: Pipeline, since: datetime, identifier: str
     if not yes:
         click.confirm("Read them?", abort=True)
     with until_interrupted() as stop:
-        done = read_again.read(context, meaning, lambda batch: click.echo(line(batch)), stop.is_set)
-    if not done:
+        told(read_again.read(context, meaning, stop.is_set))
+    if stop.is_set():
         click.echo(f"{name}: stopped; the same command continues")
         raise SystemExit(STATUS)
     click.echo(f"{name}: {identifier} has all that {table} has read since {iso_times.text(since)}")

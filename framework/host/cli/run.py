@@ -14,8 +14,7 @@ from framework.host.cli._interrupted import STATUS, until_interrupted
 
 if TYPE_CHECKING:
     from framework.core.context.context import Context
-    from framework.core.publish.batch import Batch
-    from framework.core.run.events import Event, Failed, LeftOut
+    from framework.core.run.events import BatchDone, Event, Failed, LeftOut
     from framework.host.cli._progress import Bar
     from framework.operations.observe.followers import FollowerState
     from framework.plan import Pipeline
@@ -52,6 +51,7 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
     from framework.core.context.context import Context
     from framework.core.run import run as loop
     from framework.core.run.fills import WaitingSize
+    from framework.host.watchers import with_watchers
 
     plan = _specs.plan(specs, environment)
     pipelines = _specs.chosen(plan, names)
@@ -65,12 +65,12 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
         with until_interrupted() as stop:
             if seconds is not None and every:
                 click.echo(_keeping_up.begins(pipelines, every), err=True)
-                for event in loop.keep_up(context, pipelines, seconds, stop, WaitingSize(context).full):
+                for event in with_watchers(loop.keep_up(context, pipelines, seconds, stop, WaitingSize(context).full)):
                     report.tell(event)
                     report.tell_failures()
-                click.echo(_keeping_up.ended(report.loaded), err=True)
+                click.echo(_keeping_up.ended(report.totals), err=True)
                 return
-            for event in loop.run_all(context, pipelines, stop.is_set):
+            for event in with_watchers(loop.run_all(context, pipelines, stop.is_set)):
                 report.tell(event)
         has_failed = report.tell_failures()
         if stop.is_set():
@@ -101,10 +101,12 @@ class _Report:
     """The output of a run: a line for each batch and, on a terminal, a bar for the pipeline that is under way."""
 
     def __init__(self, context: Context, by_name: bool) -> None:
+        from framework.core.run.metrics import Totals
+
         self.context = context
         self.by_name = by_name
         self.broken: set[str] = set()  # names of pipelines that failed or were left out
-        self.loaded = _keeping_up.Loaded()
+        self.totals = Totals()
         self._failures: list[Failed | LeftOut] = []  # that are not told yet
         self._bar: Bar | None = None
         self._read = 0
@@ -113,11 +115,12 @@ class _Report:
     def tell(self, event: Event) -> None:
         from framework.core.run import events
 
+        self.totals.add(event)
         match event:
             case events.Began(pipeline, waiting):
                 self.begin(pipeline, waiting)
-            case events.BatchDone(_, batch):
-                self.batch(batch)
+            case events.BatchDone():
+                self.batch(event)
             case events.Maintained(_, done):
                 _specs.echo(done.line)
             case events.Failed() | events.LeftOut():
@@ -125,6 +128,8 @@ class _Report:
                 self._failures.append(event)
             case events.Ended():
                 self.end()
+            case events.Rebuilt():
+                pass  # of rebuilds
             case followed:
                 click.echo(followed.line)
 
@@ -145,9 +150,8 @@ class _Report:
         if self._bar is not None and point in _PHASES:
             self._bar.phase(_PHASES[point])
 
-    def batch(self, batch: Batch) -> None:
-        text = line(batch)
-        self.loaded.add(batch)
+    def batch(self, event: BatchDone) -> None:
+        text, batch = line(event), event.batch
         if self._bar is None:
             click.echo(text)
             return
@@ -210,7 +214,10 @@ def _since(pipeline: str) -> str:
     return f" since {since}" if since else ""
 
 
-def line(batch: Batch) -> str:
+def line(event: BatchDone) -> str:
+    from framework.core.run.metrics import in_words
+
+    batch = event.batch
     rate = batch.read / max(batch.seconds, 0.001)
-    parts = [f"{batch.pipeline}: batch {batch.number}", *batch.counts, f"{batch.seconds:.1f} s", f"{rate:,.0f} rows/s"]
+    parts = [f"{batch.pipeline}: batch {batch.number}", *in_words(event), f"{batch.seconds:.1f} s", f"{rate:,.0f} rows/s"]
     return ", ".join([*parts, f"{batch.waiting:,} waiting"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from framework.base.errors import BatchError, RefusedError, RolledBack, SourceLost, SparkEnded, Transient
@@ -17,6 +16,7 @@ from framework.core.publish.sweep import withdraw
 from framework.core.publish.tables import write_properties
 from framework.core.rules import attempts, protocol, refusals
 from framework.core.rules.protocol import Position, TableState
+from framework.core.run.events import Rebuilt
 from framework.core.spark.causes import commit_failed
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown
 from framework.operations.rebuild import second_table
@@ -24,15 +24,6 @@ from framework.operations.rebuild.estimate import Estimate, current_table, forei
 from framework.plan import Pipeline
 
 _COMMITS = 5  # how often one commit is tried
-
-
-@dataclass(frozen=True)
-class Published:
-    """A published rebuild. `only_ended`: it was published before, and only the second table was left to delete."""
-
-    number: int
-    snapshot: int
-    only_ended: bool = False
 
 
 class Publishing:
@@ -51,7 +42,7 @@ class Publishing:
         self.use_id = use_id
         self.cause = ""  # the catalog's error text when it last refused a commit
 
-    def run(self) -> Published | None:
+    def run(self) -> Rebuilt | None:
         """Publishes; returns None where the second table needs more batches first."""
         own_table, second = load_table(self.lake, self.pipeline), load_table(self.lake, self.second)
         own_state, second_state = state(own_table), state(second)
@@ -104,13 +95,13 @@ class Publishing:
         with suppress(CommitRefused, CommitUnknown):
             withdraw(self.lake, self.pipeline, self.attempt)
 
-    def _commit(self, own_state: TableState, second: Any, second_state: TableState, new_position: Position) -> Published | None:
+    def _commit(self, own_state: TableState, second: Any, second_state: TableState, new_position: Position) -> Rebuilt | None:
         for tries_left in reversed(range(_COMMITS)):
             try:
                 transaction = self.lake.begin(load_table(self.lake, self.pipeline))
                 current = state(transaction.table())
                 if current.position is not None and current.position.attempt == self.attempt:
-                    return Published(new_position.batch, current.position.snapshot)
+                    return Rebuilt(self.pipeline, new_position.batch, current.position.snapshot)
                 if (current.uuid, current.main, current.position) != (own_state.uuid, own_state.main, own_state.position):
                     return None
                 if transaction.table().snapshot(protocol.BRANCH + self.attempt) is None:
@@ -135,7 +126,7 @@ class Publishing:
             except (CommitRefused, CommitUnknown) as error:
                 self.cause = str(error)
                 continue  # checked again, which also finds a commit whose answer was lost
-            return Published(new_position.batch, snapshot)
+            return Rebuilt(self.pipeline, new_position.batch, snapshot)
         message = f"the catalog did not accept the commit to {self.pipeline.table.identifier} in {_COMMITS - 1} tries"
         hint = f"nothing was lost: `sluice rebuild {self.pipeline.name}` resumes from here"
         raise commit_failed("not-published", message, self.cause, hint)

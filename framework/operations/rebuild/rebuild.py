@@ -7,11 +7,10 @@ Cost: the second table's files, and until snapshots expire those of the old one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 
 from framework.base.errors import BadRowsStop, BatchError, RefusedError
-from framework.core import openlineage
 from framework.core.context.context import Context
 from framework.core.iceberg import table_state
 from framework.core.iceberg.jvm_state import state
@@ -22,10 +21,12 @@ from framework.core.publish.batch import Batch, next_batch
 from framework.core.publish.sweep import sweep
 from framework.core.rules import attempts, protocol
 from framework.core.rules.protocol import Partition
+from framework.core.run.events import BatchDone, Began, Event, Rebuilt
+from framework.core.run.failures import ended
 from framework.core.spark.causes import commit_failed
 from framework.operations.rebuild import second_table
 from framework.operations.rebuild.estimate import Estimate, current_table, estimate_rebuild, lost_rows, start_offsets
-from framework.operations.rebuild.publish import Published, Publishing, check_rolled_back, is_behind, load_table, position_of
+from framework.operations.rebuild.publish import Publishing, check_rolled_back, is_behind, load_table, position_of
 from framework.plan import Pipeline
 from framework.plan.change import Change, changes
 
@@ -70,31 +71,27 @@ def refuse_lost(pipeline: Pipeline, estimate: Estimate) -> None:
         raise RefusedError("commits-of-others", message, hint)
 
 
-def rebuild(
-    context: Context, pipeline: Pipeline, estimate: Estimate, on_batch: Callable[[Batch], None], stopped: Callable[[], bool]
-) -> Published | None:
-    """Builds and publishes the rebuild that the estimate has shown. Returns None if it was stopped; then it can be resumed."""
+def rebuild(context: Context, pipeline: Pipeline, estimate: Estimate, stopped: Callable[[], bool]) -> Iterator[Event]:
+    """Builds and publishes the rebuild that the estimate has shown. If it is stopped, Rebuilt is missing, and it can be resumed."""
+    return ended(pipeline, _rebuild(context, pipeline, estimate, stopped))
+
+
+def _rebuild(context: Context, pipeline: Pipeline, estimate: Estimate, stopped: Callable[[], bool]) -> Iterator[Event]:
     context.expect(estimate.reads)
     lake = context.lake(pipeline)
     earlier_rebuild = _finish(context, lake, pipeline)
     if earlier_rebuild and estimate.ended:
-        return earlier_rebuild
-    with openlineage.reported_run(pipeline) as lineage_event:
-        lineage_event.rows = None
-        new_rebuild = _publish(context, lake, pipeline, estimate, on_batch, stopped)
-        lineage_event.is_stopped = new_rebuild is None
-        lineage_event.whole = new_rebuild.snapshot if new_rebuild else None
-    return new_rebuild
+        yield earlier_rebuild
+        return
+    yield Began(pipeline, estimate.reads, rebuilds=True)
+    new_rebuild = yield from _publish(context, lake, pipeline, estimate, stopped)
+    if new_rebuild:
+        yield new_rebuild
 
 
 def _publish(
-    context: Context,
-    lake: TableStore,
-    pipeline: Pipeline,
-    estimate: Estimate,
-    on_batch: Callable[[Batch], None],
-    stopped: Callable[[], bool],
-) -> Published | None:
+    context: Context, lake: TableStore, pipeline: Pipeline, estimate: Estimate, stopped: Callable[[], bool]
+) -> Generator[Event, None, Rebuilt | None]:
     """Builds and publishes the second table, and repeats that if the table gained batches meanwhile."""
     earlier_id, cause = _rebuilt(lake, pipeline), ""
     for _ in range(_TRIES):
@@ -103,7 +100,7 @@ def _publish(
         pipeline = context.schemas.current(pipeline)  # a schema may be registered while it is built
         _open(context, lake, pipeline, estimate)
         for batch in _build(context, lake, pipeline):
-            on_batch(batch)
+            yield BatchDone(pipeline, batch)
             if stopped():
                 return None
         context.reached("rebuild_built")
@@ -122,7 +119,7 @@ def _publish(
     raise commit_failed("table-busy", message, cause, hint)
 
 
-def _finish(context: Context, lake: TableStore, pipeline: Pipeline) -> Published | None:
+def _finish(context: Context, lake: TableStore, pipeline: Pipeline) -> Rebuilt | None:
     """Finishes a rebuild that died after it was published."""
     own_table, second = lake.load(pipeline.table.identifier), lake.load(second_pipeline(pipeline).table.identifier)
     if own_table is None or second is None or not second_table.was_swapped_in(own_table, second):
@@ -132,9 +129,9 @@ def _finish(context: Context, lake: TableStore, pipeline: Pipeline) -> Published
     return _result(lake, pipeline)
 
 
-def _result(lake: TableStore, pipeline: Pipeline) -> Published:
+def _result(lake: TableStore, pipeline: Pipeline) -> Rebuilt:
     position = position_of(state(load_table(lake, pipeline)))
-    return Published(position.rebuilt, position.snapshot, only_ended=True)
+    return Rebuilt(pipeline, position.rebuilt, position.snapshot, only_ended=True)
 
 
 def _rebuilt(lake: TableStore, pipeline: Pipeline) -> str | None:

@@ -13,13 +13,14 @@ from datetime import datetime
 
 from framework.base import iso_times
 from framework.base.errors import BatchError, RefusedError
-from framework.core import openlineage
 from framework.core.context.context import Context
 from framework.core.iceberg import metadata, table_state
 from framework.core.publish.batch import Batch, next_batch
 from framework.core.publish.tables import create_table
 from framework.core.rules import forgotten, refusals
 from framework.core.rules.protocol import Partition
+from framework.core.run.events import BatchDone, Began, Event
+from framework.core.run.failures import ended
 from framework.plan import Pipeline, Plan
 
 _SINCE = "sluice.read_again_since"
@@ -66,19 +67,21 @@ def judged(context: Context, pipeline: Pipeline, since: datetime, identifier: st
     )  # fmt: skip
 
 
-def read(context: Context, target: ReadAgain, on_batch: Callable[[Batch], None], stopped: Callable[[], bool]) -> bool:
-    """Reads until the other table has all messages. Returns False if it was stopped before."""
+def read(context: Context, target: ReadAgain, stopped: Callable[[], bool]) -> Iterator[Event]:
+    """Reads until the other table has all messages, or it is stopped."""
+    return ended(target.pipeline, _read(context, target, stopped))
+
+
+def _read(context: Context, target: ReadAgain, stopped: Callable[[], bool]) -> Iterator[Event]:
     context.expect(target.messages)
     limited_context = Context(context.plan, spark=lambda: context.spark, reached=context.reached, until=target.until)
     if target.starts is not None:
         create_table(limited_context, limited_context.lake(target.pipeline), target.pipeline, target.properties, target.accepted)
-    with openlineage.reported_run(target.pipeline, at_once=False) as lineage_event:
-        for batch in _batches(limited_context, target.pipeline):
-            lineage_event.add(batch.rows)
-            on_batch(batch)
-            if stopped():
-                return False
-    return True
+    yield Began(target.pipeline, target.messages)
+    for batch in _batches(limited_context, target.pipeline):
+        yield BatchDone(target.pipeline, batch)
+        if stopped():
+            return
 
 
 def _batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:

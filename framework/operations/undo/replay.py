@@ -13,18 +13,19 @@ from typing import Any
 
 from framework.base.errors import RefusedError, SluiceError
 from framework.base.types import BOOLEAN
-from framework.core import openlineage
 from framework.core.context.context import Context
 from framework.core.iceberg.commit import again
 from framework.core.iceberg.jvm_state import state
 from framework.core.publish import side_rows, side_tables
 from framework.core.publish.bad_row_source import BadRowSource
-from framework.core.publish.batch import Batch, next_batch
+from framework.core.publish.batch import next_batch
 from framework.core.publish.pinning import measured
 from framework.core.rows import bad_rows
 from framework.core.rows.frame import frame_of
 from framework.core.rules import refusals
 from framework.core.rules.protocol import Position
+from framework.core.run.events import BatchDone, Began, Event
+from framework.core.run.failures import ended
 from framework.core.schemas import schema_lookup
 from framework.core.spark.reading_errors import named_errors
 from framework.core.staging import StagingTarget, admission
@@ -77,17 +78,28 @@ def _of_state(name: str) -> str:
     return f"coalesce(state, '{OPEN}') = '{name}'"
 
 
-def replay(context: Context, pipeline: Pipeline, where: str, stopped: Callable[[], bool]) -> Iterator[Batch]:
+def replay(context: Context, pipeline: Pipeline, where: str, stopped: Callable[[], bool]) -> Iterator[Event]:
     """Replays bad rows in batches, each once."""
     pipeline = context.schemas.current(pipeline)
+    return ended(pipeline, _replayed(context, pipeline, where, stopped))
+
+
+def _replayed(context: Context, pipeline: Pipeline, where: str, stopped: Callable[[], bool]) -> Iterator[Event]:
     since = _position(context, pipeline).batch
-    with openlineage.reported_run(pipeline, at_once=False) as lineage_event:
-        while not stopped():
+    is_begun = False
+    while not stopped():
+        try:
             batch = next_batch(context, pipeline, lambda current_pipeline: _source(context, current_pipeline, where, since))
-            if batch is None:
-                return
-            lineage_event.add(batch.rows)
-            yield batch
+        except Exception:
+            if not is_begun:  # what fails had something to do
+                yield Began(pipeline, 1)
+            raise
+        if batch is None:
+            return
+        if not is_begun:
+            yield Began(pipeline, batch.read + batch.waiting)
+            is_begun = True
+        yield BatchDone(pipeline, batch)
 
 
 def tried(context: Context, pipeline: Pipeline, where: str) -> Trial:

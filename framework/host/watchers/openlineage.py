@@ -10,16 +10,17 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from datetime import datetime
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata as packages
 from typing import Any
 
 from framework.base.clock import utc_now
-from framework.base.errors import SluiceError
+from framework.base.errors import Defect, SluiceError
 from framework.core.iceberg import metadata
+from framework.core.run.events import Began, Ended, Event, Failed, Rebuilt
+from framework.core.run.metrics import Totals
 from framework.plan import Column, Pipeline, TableChanges, Topic
 from framework.plan.lineage import by_source
 
@@ -28,58 +29,63 @@ _PAUSE = 60.0  # seconds without events after one that the receiver did not get:
 _LOG = logging.getLogger("sluice.openlineage")
 
 
-class ReportedRun:
-    """A run, with the facts that its events contain. Where it publishes the whole table at its end, `rows` is None, and `whole` is
-    the snapshot that it has published."""
-
-    def __init__(self, events: _Events | None) -> None:
-        self.rows: int | None = 0
-        self.whole: int | None = None
-        self.is_stopped = False  # before anything was published
-        self._events = events
-        self._since = utc_now()
-        self._is_begun = False
-
-    def begin(self) -> None:
-        """Sends the START event, if that was not done."""
-        if self._events and not self._is_begun:
-            self._is_begun = self._events.send("START", self._since)
-            if not self._is_begun:
-                self._events = None  # an end without a beginning is of no use
-
-    def add(self, rows: int) -> None:
-        """Counts the rows of a batch."""
-        self.begin()
-        self.rows = (self.rows or 0) + rows
-
-    def end(self, error: Exception | None = None) -> None:
-        if error is not None:
-            self.begin()
-        if self._events and self._is_begun:
-            self._events.send("FAIL" if error else "ABORT" if self.is_stopped else "COMPLETE", utc_now(), self, error)
+def watcher() -> Callable[[Event], None] | None:
+    """Reports runs, if the environment says where to."""
+    return _Reports() if _is_wanted() else None
 
 
-def is_wanted() -> bool:
+def _is_wanted() -> bool:
     variables = [name for name in os.environ if name.startswith(_PREFIX) and name != "OPENLINEAGE_NAMESPACE"]
     return bool(variables) and os.environ.get("OPENLINEAGE_DISABLED", "").lower() not in ("true", "1")
 
 
-@contextmanager
-def reported_run(pipeline: Pipeline, at_once: bool = True) -> Iterator[ReportedRun]:
-    """Reports a run of a pipeline, from its first batch to its last. Without `at_once`, START is sent with the first batch or
-    error, which shows that there was something to do."""
-    run = ReportedRun(_Events(pipeline) if is_wanted() and time.monotonic() >= _Events.next_try else None)
-    if at_once:
-        run.begin()
-    try:
-        yield run
-    except Exception as error:
-        run.end(error)
-        raise
-    except GeneratorExit:  # it was stopped between two batches
-        run.end()
-        raise
-    run.end()
+class _Reports:
+    """Sends the START of each run, and how it ended. A run that has nothing to do is not reported."""
+
+    def __init__(self) -> None:
+        self._run: _Run | None = None
+        self._events: _Events | None = None
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Began):
+            self._begin(event)
+        if self._run is None:
+            return
+        self._run.totals.add(event)
+        if isinstance(event, Rebuilt):
+            self._run.snapshot = event.snapshot
+        elif isinstance(event, Failed) and event.follower is None:
+            self._run.error = event.error
+        elif isinstance(event, Ended):
+            self._end(self._run)
+
+    def _begin(self, began: Began) -> None:
+        self._run = None
+        if began.waiting and time.monotonic() >= _Events.next_try:
+            self._events = _Events(began.pipeline)
+            if self._events.send("START"):  # an end without a beginning is of no use
+                self._run = _Run(began.rebuilds)
+
+    def _end(self, run: _Run) -> None:
+        assert self._events is not None
+        self._events.send(run.state, run)
+        self._run = None
+
+
+@dataclass
+class _Run:
+    """A run so far, for its last event."""
+
+    rebuilds: bool
+    totals: Totals = field(default_factory=Totals)
+    snapshot: int | None = None  # that a rebuild has published
+    error: SluiceError | None = None
+
+    @property
+    def state(self) -> str:
+        if self.error is not None:
+            return "FAIL"
+        return "ABORT" if self.rebuilds and self.snapshot is None else "COMPLETE"
 
 
 @cache
@@ -101,31 +107,32 @@ class _Events:
         self.pipeline = pipeline
         self.id = str(generate_new_uuid())
 
-    def send(self, state: str, moment: datetime, run: ReportedRun | None = None, error: Exception | None = None) -> bool:
+    def send(self, state: str, run: _Run | None = None) -> bool:
         """Sends an event, and returns whether the receiver got it."""
         try:
-            _client().emit(self._event(state, moment, run, error))
+            _client().emit(self._event(state, run))
             return True
         except Exception as trouble:  # any error of the receiver
             _Events.next_try = time.monotonic() + _PAUSE
             _LOG.warning("the lineage of %s was not sent, and none will be for a minute: %s", self.pipeline.name, trouble)
             return False
 
-    def _event(self, state: str, moment: datetime, run: ReportedRun | None, error: Exception | None) -> Any:
+    def _event(self, state: str, run: _Run | None) -> Any:
         from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
         from openlineage.client.facet_v2 import documentation_job, error_message_run
 
         pipeline = self.pipeline
         run_facets: dict[str, Any] = {}
-        if error is not None:
-            text = f"{error.code}: {error.message}" if isinstance(error, SluiceError) else type(error).__name__
+        if run is not None and run.error is not None:
+            says = type(run.error.__cause__).__name__ if isinstance(run.error, Defect) else run.error.message
+            text = f"{run.error.code}: {says}"
             run_facets["errorMessage"] = error_message_run.ErrorMessageRunFacet(text, "Python")
         job_facets: dict[str, Any] = {}
         if pipeline.doc:
             job_facets["documentation"] = documentation_job.DocumentationJobFacet(pipeline.doc)
         return RunEvent(
             eventType=RunState[state],
-            eventTime=moment.isoformat(),
+            eventTime=utc_now().isoformat(),
             run=Run(self.id, run_facets),
             job=Job(os.environ.get("OPENLINEAGE_NAMESPACE") or "sluice", pipeline.name, job_facets),
             producer=f"urn:sluice:{_version()}",
@@ -139,7 +146,7 @@ class _Events:
         for (namespace, name), columns in _sources(self.pipeline).items():
             yield InputDataset(namespace, name, facets={"schema": _schema(columns)})
 
-    def _output(self, run: ReportedRun) -> Any:
+    def _output(self, run: _Run) -> Any:
         from openlineage.client.event_v2 import OutputDataset
         from openlineage.client.facet_v2 import column_lineage_dataset, output_statistics_output_dataset, symlinks_dataset
 
@@ -158,15 +165,15 @@ class _Events:
             "symlinks": symlinks_dataset.SymlinksDatasetFacet([symlink]),
         }
         counts: dict[str, Any] = {}
-        if (rows := run.rows if run.whole is None else self._rows_of(run.whole)) is not None:
-            counts["outputStatistics"] = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rowCount=rows)
+        if numbers := self._of_snapshot(run.snapshot) if run.rebuilds else run.totals.lineage():
+            counts["outputStatistics"] = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(**numbers)
         return OutputDataset(namespace, name, facets=facets, outputFacets=counts)
 
-    def _rows_of(self, snapshot: int) -> int | None:
-        """The number of rows of a snapshot; None if it is gone by now."""
-        table = metadata.read(self.pipeline.table.catalog, self.pipeline.table.identifier)
-        published = table.snapshots.get(snapshot) if table else None
-        return int(published["summary"]["total-records"]) if published else None
+    def _of_snapshot(self, snapshot: int | None) -> dict[str, Any]:
+        """The numbers of a rebuilt table; none if nothing was published, or its snapshot is gone by now."""
+        table = metadata.read(self.pipeline.table.catalog, self.pipeline.table.identifier) if snapshot is not None else None
+        published = table.snapshots.get(snapshot) if table and snapshot is not None else None
+        return {"rowCount": int(published["summary"]["total-records"])} if published else {}
 
 
 def _version() -> str:

@@ -15,13 +15,16 @@ from typing import Any
 import pytest
 
 from framework.base.errors import SluiceError
-from framework.core import openlineage
 from framework.core.context.context import Context
 from framework.core.run import run as loop
+from framework.core.run.events import BatchDone, Rebuilt
+from framework.core.run.failures import raising
+from framework.host.watchers import openlineage, with_watchers
 from framework.operations.rebuild import rebuild
 from framework.operations.trials.given_messages import GivenMessages
 from framework.operations.undo import replay
 from framework.plan import Message, Pipeline
+from tests import toys
 from tests.support.project import Project, good, plan_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -92,13 +95,14 @@ def run(lake: Path, spark: Any, text: str, *amounts: int, name: str = "orders") 
     )
     pipeline = plan.pipeline(name)
     assert pipeline is not None
-    list(loop.batches(Context(plan, spark=lambda: spark, source=GivenMessages(sent, 1, 1)), pipeline))
+    list(raising(with_watchers(loop.run(Context(plan, spark=lambda: spark, source=GivenMessages(sent, 1, 1)), pipeline))))
 
 
 def test_a_run_is_two_events_with_the_columns_of_its_table(lake: Path, spark: Any, received: list[dict[str, Any]]) -> None:
     namespace = f"n{uuid.uuid4().hex[:10]}"
     text = SPEC.format(namespace=namespace)
-    run(lake, spark, text, 1, 2)
+    with toys.installed():
+        run(lake, spark, text, 1, 2)
     run(lake, spark, text, 1, 2)  # nothing waits: no event
     run(lake, spark, text, name="sums")
 
@@ -109,7 +113,8 @@ def test_a_run_is_two_events_with_the_columns_of_its_table(lake: Path, spark: An
     done, sums = received[1], received[3]
     assert [(dataset["namespace"], dataset["name"]) for dataset in done["inputs"]] == [("kafka://127.0.0.1:1", "orders")]
     (output,) = done["outputs"]
-    assert output["outputFacets"]["outputStatistics"]["rowCount"] == 2
+    statistics = output["outputFacets"]["outputStatistics"]
+    assert (statistics["rowCount"], statistics["size"]) == (2, 0)  # and that of the toy metric
     assert output["facets"]["symlinks"]["identifiers"][0]["name"] == f"{namespace}.orders"
     assert output["facets"]["columnLineage"]["fields"]["twice"]["inputFields"] == [
         {"namespace": "kafka://127.0.0.1:1", "name": "orders", "field": "amount", "transformations": []}
@@ -149,13 +154,15 @@ def test_a_rebuild_and_a_replay_are_runs(project: Project, received: list[dict[s
         opened = project.context()
         return opened, opened.plan.pipelines[0]
 
-    def rebuilt(stopped: bool) -> object:
+    def rebuilt(stopped: bool) -> bool:
         opened = context()
         estimate, _ = rebuild.check_rebuild(*opened, without_lost=False)
-        return rebuild.rebuild(*opened, estimate, lambda _: None, lambda: stopped)
+        told = list(with_watchers(rebuild.rebuild(*opened, estimate, lambda: stopped)))
+        return any(isinstance(event, Rebuilt) for event in told)
 
     def replayed() -> int:
-        return len(list(replay.replay(*context(), replay.condition(""), lambda: False)))
+        told = with_watchers(replay.replay(*context(), replay.condition(""), lambda: False))
+        return sum(isinstance(event, BatchDone) for event in told)
 
     project.make_topic(1)
     project.send([good(0), b'{"id": "one"}', good(2)], partition=0)
@@ -163,8 +170,8 @@ def test_a_rebuild_and_a_replay_are_runs(project: Project, received: list[dict[s
     received.clear()
     project.more = "batch: {rows: 2}"
 
-    assert rebuilt(stopped=True) is None
-    assert rebuilt(stopped=False) is not None
+    assert not rebuilt(stopped=True)
+    assert rebuilt(stopped=False)
     assert replayed() == 1
     project.run()
     assert replayed() == 1, "the row is still bad"
