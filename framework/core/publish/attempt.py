@@ -53,6 +53,15 @@ class Stopwatch:
         return tuple(self._phases.items())
 
 
+@dataclass(frozen=True)
+class Seen:
+    """The topics as they were after the table had this position."""
+
+    uuid: str
+    position: Position
+    topic: TopicState
+
+
 @dataclass(frozen=True, kw_only=True)
 class Staged:
     """A batch on its branch, and the position that is published with it."""
@@ -68,7 +77,13 @@ class Attempt:
     """One try to publish a batch, under an id of its own."""
 
     def __init__(
-        self, context: Context, pipeline: Pipeline, attempt: str, stopwatch: Stopwatch, replayed: BadRowSource | None = None
+        self,
+        context: Context,
+        pipeline: Pipeline,
+        attempt: str,
+        stopwatch: Stopwatch,
+        replayed: BadRowSource | None = None,
+        seen: Seen | None = None,
     ) -> None:
         self.context = context
         self.pipeline = pipeline
@@ -76,6 +91,7 @@ class Attempt:
         self.stopwatch = stopwatch
         self.lake: TableStore = context.lake(pipeline)
         self.replayed = replayed
+        self.seen = seen
         self.source = replayed or context.source(pipeline)
         self.reached: Callable[[str], None] = context.reached
         self.cause = ""  # the catalog's error text when it last refused a commit
@@ -85,8 +101,7 @@ class Attempt:
             adopt(self.context, self.lake, self.pipeline)
         table = open_table(self.context, self.lake, self.pipeline)
         opened = state(table)
-        # After the table: a topic that was read before it could seem to have lost messages that others have read meanwhile.
-        topic = self.source.topic_state()
+        topic = self._topic_state(opened)
         self.reached("opened")
         position = refusals.check(self.pipeline, opened, topic)
         side_tables.roll_forward(self.lake, self.pipeline, opened.uuid, position)
@@ -135,6 +150,14 @@ class Attempt:
         self.reached("swept")
         self.stopwatch.done("sweep")
         return prepared
+
+    def _topic_state(self, opened: TableState) -> TopicState:
+        """The topics as they are after the table was opened: before it they could seem to have lost messages that others have read
+        meanwhile. If the table has not moved since they were seen, that was after it."""
+        seen = self.seen
+        if seen is not None and not self.replayed and (seen.uuid, seen.position) == (opened.uuid, opened.position):
+            return seen.topic
+        return self.source.topic_state()
 
     def _stage(self, table: Any, opened: TableState, position: Position, topic: TopicState, range_: Range) -> Staged | None:
         """Stages the rows on the attempt's branch and the bad rows on theirs. Returns them with their position, or None to begin again."""

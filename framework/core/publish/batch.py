@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from framework.core.context.context import Context
 from framework.core.iceberg import table_state
-from framework.core.publish.attempt import Attempt, Staged, Stopwatch
+from framework.core.publish.attempt import Attempt, Seen, Staged, Stopwatch
 from framework.core.publish.bad_row_source import BadRowSource
 from framework.core.publish.pinning import pinned
 from framework.core.rows.counts import BatchCounts, Changed, UnmetExpectation
@@ -23,6 +23,14 @@ from framework.plan import Pipeline
 _TRIES = 5  # how often a batch is staged again because another commit came between
 _START = "start"  # the phase in which Spark starts
 _MAX_STARTS = 200  # how often a batch begins again because another run was faster, or because it learned a schema
+
+
+@dataclass(frozen=True)
+class Look:
+    """About how many messages or rows wait; with 0 there is nothing to do. `seen` is what the next batch need not ask for again."""
+
+    rows: int
+    seen: Seen | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,22 +73,26 @@ class Batch:
         return sum(seconds for phase, seconds in self.phases if phase != _START)
 
 
-def rows_waiting(context: Context, pipeline: Pipeline) -> int:
-    """About how many messages or rows wait, without starting Spark; 0: there is nothing to do. Raises a refusal, as a batch would."""
+def look_at_source(context: Context, pipeline: Pipeline) -> Look:
+    """What waits now, without starting Spark. Raises a refusal, as a batch would."""
     state = table_state.state(pipeline.table)
     source = context.source(pipeline)
     topic = source.topic_state()
     if state is None or state.position is None or protocol.standing(state) is protocol.Standing.ROLLED_BACK:
-        return max(1, source.at_most(topic))
+        return Look(max(1, source.at_most(topic)))
     position = refusals.check(pipeline, state, topic)
     if position.topics.keys() != topic.topics.keys():
-        return max(1, source.at_most(topic))
+        return Look(max(1, source.at_most(topic)))
     range_ = source.next(position, topic)
-    return max(1, source.lag(range_)) if range_ else int(table_state.pending(pipeline, position))
+    rows = max(1, source.lag(range_)) if range_ else int(table_state.pending(pipeline, position))
+    return Look(rows, None if pipeline.source else Seen(state.uuid, position, topic))
 
 
-def next_batch(context: Context, pipeline: Pipeline, replayed: Callable[[Pipeline], BadRowSource] | None = None) -> Batch | None:
-    """Publishes the next batch, of the pipeline's source or of bad rows that are replayed; None where nothing waits."""
+def next_batch(
+    context: Context, pipeline: Pipeline, replayed: Callable[[Pipeline], BadRowSource] | None = None, seen: Seen | None = None
+) -> Batch | None:
+    """Publishes the next batch, of the pipeline's source or of bad rows that are replayed; None where nothing waits. What was `seen` a
+    moment ago is not asked for again."""
     stopwatch = Stopwatch()
     context.lake(pipeline)
     context.provide_keys(pipeline)
@@ -89,7 +101,8 @@ def next_batch(context: Context, pipeline: Pipeline, replayed: Callable[[Pipelin
     for _ in range(_MAX_STARTS):
         with attempts.attempt() as attempt:
             pinned_pipeline = pinned(pipeline, context.clock())
-            attempt_run = Attempt(context, pinned_pipeline, attempt, stopwatch, replayed and replayed(pinned_pipeline))
+            attempt_run = Attempt(context, pinned_pipeline, attempt, stopwatch, replayed and replayed(pinned_pipeline), seen)
+            seen = None  # another attempt looks for itself: something has changed
             try:
                 outcome = attempt_run.run()
             except schema_lookup.UnknownSchemas as unknown:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from framework.base.clock import micros
 from framework.core.context.context import Context
 from framework.core.iceberg import metadata, table_state
 from framework.core.publish.bad_row_source import BadRowSource
-from framework.core.publish.batch import Batch, next_batch, rows_waiting
+from framework.core.publish.batch import Batch, Look, look_at_source, next_batch
 from framework.core.rules import protocol
 from framework.core.rules.protocol import Position
 from framework.plan import LOST_BYTES, OPEN, WAITS, Pipeline
@@ -41,9 +41,10 @@ class _Try:
     time: int
 
 
-def count(context: Context, pipeline: Pipeline) -> int:
-    """About how many messages and rows wait, without starting Spark; 0: there is nothing to do. Raises a refusal, as a batch would."""
-    return rows_waiting(context, pipeline) or int(due(pipeline, context.clock()) is not None)
+def look(context: Context, pipeline: Pipeline) -> Look:
+    """What waits, in the source and for rows of joined tables, without starting Spark. Raises a refusal, as a batch would."""
+    seen = look_at_source(context, pipeline)
+    return seen if seen.rows else replace(seen, rows=int(due(pipeline, context.clock()) is not None))
 
 
 def due(pipeline: Pipeline, time: datetime) -> str | None:
