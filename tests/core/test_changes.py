@@ -81,7 +81,7 @@ class _Table:
         return [tuple(row) for row in rows.collect()]
 
     def changes(self, since: int, until: int) -> Counter[tuple[Any, ...]]:
-        feed = changes.between(self.lake, self.name, _COLUMNS, since, until)
+        feed = changes.between(self.lake, self.lake.load(self.name), _COLUMNS, since, until)
         rows = feed.rows().selectExpr("k", "v", "to_json(m)", ROW, COMMIT, CHANGE).collect()
         assert len(rows) <= feed.most
         current_rows, only_adds = feed.now().collect(), feed.only_adds(None)

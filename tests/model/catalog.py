@@ -6,7 +6,7 @@ its changes to whatever is there by then.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from framework.core.rules.protocol import Position, Snapshot, TableState
@@ -17,7 +17,7 @@ class Refused(Exception):
 
 
 class AnswerLost(Exception):
-    """The commit is done, and nobody says so."""
+    """The commit is done, or will be, and nobody says so."""
 
 
 class Invalid(Exception):
@@ -52,7 +52,8 @@ class Catalog:
         self.merges = merges
         self.rows: dict[int, tuple[Span, ...]] = {}
         self.parents: dict[int, int | None] = {}
-        self.answer = ""  # "lost" or "refused": what becomes of the next commit
+        self.answer = ""  # "lost", "late" or "refused": what becomes of the next commit
+        self.under_way: list[Callable[[], None]] = []  # commits that were sent, and have not arrived
 
     def snapshot(self, parent: int | None, rows: tuple[Span, ...]) -> int:
         made = len(self.rows) + 1
@@ -79,6 +80,9 @@ class Table:
         """Takes effect only on the metadata that it was made for, or on what a catalog that merges takes for that. It `claims` a branch
         that it removes if it is refused where that is elsewhere or gone."""
         answer, self.catalog.answer = self.catalog.answer, ""
+        if answer == "late":
+            self.catalog.under_way.append(lambda: self.commit(base, new, claims))
+            raise AnswerLost
         if answer == "refused" or (self.now is not base and not self.catalog.merges):
             raise Refused
         if claims and (self.now is None or self.now.branches.get(claims) != base.branches.get(claims)):
@@ -115,6 +119,10 @@ class Table:
         parent = base.branches.get(branch, base.main) if branch else base.main
         self.commit(base, self._grown(base, branch, parent, self.catalog.rows[parent] + rows, attempt, position))
 
+    def with_rows(self, base: Metadata, rows: tuple[Span, ...], attempt: str, position: str) -> Metadata:
+        """The metadata with these rows in main, of which the catalog does not know yet."""
+        return self._grown(base, None, base.main, self.catalog.rows[base.main] + rows, attempt, position)
+
     def rewrite(self, base: Metadata, rows: tuple[Span, ...]) -> None:
         """Main with these rows instead of those it has."""
         self.commit(base, self._grown(base, None, base.main, rows, None, None))
@@ -134,14 +142,6 @@ class Table:
             added = self.catalog.rows[tip.id][len(self.catalog.rows[tip.parent or 0]) :]
             new = self._grown(base, None, base.main, self.catalog.rows[base.main] + added, None, None)
         self.commit(base, new._replace(branches=branches), claims=branch)
-
-    def fast_forwarded(self, base: Metadata, branch: str) -> Metadata:
-        """Main at the tip of the branch, which is gone."""
-        tip = base.branches.get(branch)
-        if tip is None or base.main not in self.catalog.lineage(tip):
-            raise Invalid
-        branches = {name: at for name, at in base.branches.items() if name != branch}
-        return base._replace(main=tip, branches=branches)
 
     def sweep(self, name: str) -> None:
         base = self.current()
@@ -228,11 +228,6 @@ def kept(table: Metadata) -> set[int | None]:
 
 def state(table: Metadata, owner: str) -> TableState:
     return TableState(uuid=table.uuid, main=table.main, snapshots=table.snapshots, position=table.position, owner=owner)
-
-
-def staged(table: Metadata, branch: str) -> Snapshot | None:
-    tip = table.branches.get(branch)
-    return None if tip is None else table.snapshots[tip]
 
 
 _texts: dict[tuple[str, int, str, tuple[tuple[str, int], ...]], str] = {}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, product
 
 from tests.model.steps import Broken
-from tests.model.world import HAPPENINGS, MANY, World, Wrong, calm, check, grow, swept, written_late
+from tests.model.world import HAPPENINGS, MANY, World, Wrong, arrive, calm, check, grow, swept, written_late
 
 # "a5": actor a takes 5 steps; "a*": it goes on to its end; "a!": it dies; "a?": it dies, and its JVM does one more thing, "late".
 # All else is a happening.
@@ -19,9 +19,9 @@ _WEIGHTS = {
     **{f"{actor}*": 4 for actor in _ACTORS},
     **{f"{actor}!": 5 for actor in "abc"}, "a?": 4, "b?": 4, "late": 6, "x!": 2, "y!": 2, "m!": 2, "r!": 2,
     "grow": 10, "partition": 4, "recreate": 3, "expire": 8, "rollback": 12, "restore": 3, "foreign": 8, "foreign-bad": 5,
-    "drop": 3, "drop-both": 2, "retain": 3, "lose": 10, "refuse": 6, "day": 4,
+    "drop": 3, "drop-both": 2, "retain": 3, "lose": 10, "refuse": 6, "delay": 6, "arrive": 6, "day": 4,
 }  # fmt: skip
-_ALONE = tuple(each for each in HAPPENINGS if each not in ("partition", "late"))
+_ALONE = tuple(each for each in HAPPENINGS if each not in ("partition", "late", "arrive"))
 _STEPS = range(1, 30)  # more than one batch takes where nothing disturbs it
 
 
@@ -50,7 +50,7 @@ def play(
     for actor in world.actors.values():
         if actor.steps is not None:
             actor.go(MANY)
-    while written_late(world):
+    while written_late(world) or arrive(world):
         pass
     grow(world)
     calm(world)
@@ -120,6 +120,24 @@ def left() -> Iterator[Schedule]:
     """A command dies at each step. Its JVM does the next thing later, after what happens and what another command does."""
     for first, happens, second in product(_STEPS, (*_ALONE, "b*"), (*_STEPS[::3], "*")):
         yield ("grow", f"a{first}", "a?", happens, f"b{second}", "late", "b*")
+
+
+def in_turns() -> Iterator[Schedule]:
+    """Schedules of two runs, of which one that is taken for dead publishes while the other sweeps."""
+    for first, second, third, fourth in product(range(1, 5), _STEPS, _STEPS[:14], range(1, 4)):
+        yield (f"a{first}", "grow", f"b{second}", "day", f"a{third}", f"b{fourth}", "a*", "b*")
+
+
+def taken_back() -> Iterator[Schedule]:
+    """The same, where main goes back to an older snapshot and returns meanwhile."""
+    for first, second, third, happens in product(range(1, 5), _STEPS, _STEPS[:14], ("restore", "foreign")):
+        yield (f"a{first}", "grow", f"b{second}", "day", "rollback", f"a{third}", happens, "b*", "a*")
+
+
+def unanswered() -> Iterator[Schedule]:
+    """Each commit of one actor gets no answer, until it gives up; the first of them arrives later, while another works."""
+    for first, steps, second in product(_STEPS, range(1, 4), (*_STEPS[::3], "*")):
+        yield ("grow", f"a{first}", *("delay", f"a{steps}") * 6, "a*", f"b{second}", *("arrive",) * 6, "b*")
 
 
 def search(schedules: Iterable[Schedule], broken: Broken | None = None, merges: bool = False) -> Found:

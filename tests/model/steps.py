@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from framework.core.rules import refusals
 from framework.core.rules.protocol import BRANCH, Position, Range, Snapshot, TableState, TopicState, Verdict, next_range, verdict
-from tests.model.catalog import AnswerLost, Invalid, Metadata, Refused, Span, Table, staged, state, written
+from tests.model.catalog import AnswerLost, Invalid, Metadata, Refused, Span, Table, merged, state, written
 
 if TYPE_CHECKING:
     from tests.model.world import Actor, World
@@ -23,14 +23,11 @@ TRIES = 5
 
 
 class Broken(Enum):
-    ONE_NAME = "one branch name for all attempts, made or replaced"
-    ANY_MAIN = "the branch begins wherever main is then, and nobody looks at the staged parent"
-    STAGED_UNSEEN = "the same, though position and main are asked for"
-    FAST_FORWARD_ALONE = "published by fast_forward alone, without asking whether main is still S0"
+    ANY_MAIN = "rows are staged on whatever main is then, beside the position that was seen"
+    ONTO_ANYTHING = "what was refused is put onto whatever is there by then"
     POSITION_AFTERWARDS = "the position is set by a second commit"
     SWEEP_PUBLISHED = "bad rows are swept without asking which batch was published last"
     NO_ROLL_FORWARD = "nobody brings over the bad rows of a batch that died behind its commit"
-    LATE_TRANSACTION = "the publishing transaction begins, and loads the table anew, behind the verdict"
     LATE_ACCEPTANCE = "so does the transaction that moves the position"
     MAIN_ALONE = "where main's parents are gone, its own sequence number alone says whether it was rolled back"
     ACCEPT_BLINDLY = "accepting does not ask whether the table is still as it was when it was refused"
@@ -41,10 +38,12 @@ class Broken(Enum):
     FORGET_REPLAYED = "whose they are is asked, and then they are removed from whatever came between"
     NO_NUMBER = "the position in a staged snapshot's summary does not say which batch it is"
     LOOK_FIRST = "the topic is looked at before the table"
-    SWEEP_FIRST = "bad rows are swept before the branches of the table, by which they still can be published"
-    SWEEP_UNASKED = "they are swept after those, without asking whether those are really gone"
-    FORGOTTEN_EARLY = "a dead attempt is forgotten though its bad rows are there, which were not when the dead were listed"
-    SWEEP_LOOKED_BEFORE = "the table was loaded before the bad rows of dead attempts were listed"
+    UNFENCED = "bad rows of an attempt that seems dead are swept, though it can still be published"
+    FENCED_AFTERWARDS = "the fence comes behind the sweep"
+    FENCED_BY_MAIN = "whether an attempt can still be published is told by whether main is where it was when it began"
+    FENCE_UNASKED = "they are swept though the fence was refused"
+    WITHDRAWN_UNFENCED = "an attempt gives up and takes its bad rows back, though an answer to its commit was lost"
+    ASKED_BEFORE_FENCE = "which of them was published is asked before the fence alone"
     STAGE_ANYWHERE = "bad rows are staged beside a table's without asking whose bad rows those are"
     DROP_LEFTOVERS = "bad rows of a table that is gone are dropped by name"
     EMPTY_BLINDLY = "they are emptied without asking whose they are by now"
@@ -56,7 +55,6 @@ class Broken(Enum):
     SETTLE_LATE = "the same, on whatever was committed since that was asked"
     UNPINNED = "a position moves alone, in a catalog that compares nothing but branches and tags"
     EXPIRE_UNPINNED = "snapshots expire without main, there, though it may be at one of them by now"
-    UNCLAIMED = "a batch is published, there, though its branch was swept"
     CLIENT_ALONE = "an attempt is dead once its command is, though the JVM that it shared still writes for it"
     AGAIN_COUNTED = "beginning again because another batch was published counts as a try"
 
@@ -99,27 +97,22 @@ def _run(world: World, me: str) -> Judging:
     position = check(world, opened, topic)
     if world.broken is not Broken.NO_ROLL_FORWARD:
         yield from roll_forward(world, position, opened.uuid)
-    if table.branches:
-        yield from _sweep(world, me)
     yield "rolled_forward"
     range_ = next_range(position, topic, LIMIT)
     if range_ is None:
         yield from _sweep(world, me)
         return None
     yield "ranged"
-    try:
-        opened = _branch(world, me, opened)
-    except (Refused, AnswerLost, Invalid):
-        return Verdict.RESTAGE
     yield "branched"
+    draft = Draft(table)
     try:
-        made = yield from _stage(world, me, opened, position, topic, range_)
-        judged = Verdict.RESTAGE if made is None else (yield from _publish(world, me, opened, topic, made))
-    except Leftovers:
-        yield from _withdraw(world, me)
+        made = yield from _stage(world, me, draft, opened, position, topic, range_)
+        judged = Verdict.RESTAGE if made is None else (yield from _publish(world, me, draft, opened, topic, made))
+    except (Leftovers, Ended):
+        yield from _withdraw(world, me, draft)
         raise
     if made is None or judged is not Verdict.DONE:
-        yield from _withdraw(world, me)
+        yield from _withdraw(world, me, draft)
         return judged
     yield "published"
     if made.bad:
@@ -173,25 +166,18 @@ def _gone_on(opened: TableState, position: Position) -> bool:
     return seen is not None and opened.snapshots[opened.main].sequence > position.sequence
 
 
-def branch_of(world: World, attempt: str) -> str:
-    return BRANCH if world.broken is Broken.ONE_NAME else BRANCH + attempt
+class Draft:
+    """`unpublished.Unpublished`: the table as the attempt has loaded it, and as it changes it; nobody else sees that."""
 
-
-def _branch(world: World, me: str, opened: TableState) -> TableState:
-    table = world.table.current()
-    if world.broken is Broken.ANY_MAIN:
-        world.table.branch(BRANCH + me, table.main)
-        return replace(opened, main=table.main, position=table.position)
-    if world.broken is Broken.ONE_NAME and BRANCH in table.branches:
-        world.table.sweep(BRANCH)
-    world.table.branch(branch_of(world, me), table.main if world.broken is Broken.STAGED_UNSEEN else opened.main)
-    return opened
+    def __init__(self, loaded: Metadata) -> None:
+        self.base = self.new = loaded
+        self.is_sent = False
 
 
 def _stage(
-    world: World, me: str, opened: TableState, position: Position, topic: TopicState, range_: Range
+    world: World, me: str, draft: Draft, opened: TableState, position: Position, topic: TopicState, range_: Range
 ) -> Generator[str, None, Position | None]:
-    """The rows on the branch, the bad rows on theirs, and the position that belongs to them."""
+    """The rows, of which nobody else knows, the bad rows on a branch of theirs, and the position that belongs to them."""
     number = position.batch + 1
     rows = tuple(
         Span(world.topic.topics["t"], partition, first, range_.ends[partition], number)
@@ -203,17 +189,18 @@ def _stage(
     yield ""
     to = Position(attempt=me, batch=number, cluster=topic.cluster, topics=topic.topics, ends=range_.ends)
     said = written(replace(to, batch=0) if world.broken is Broken.NO_NUMBER else to)
-    world.table.append(branch_of(world, me), rows, me, said)
+    if world.broken is Broken.ANY_MAIN:
+        draft.base = world.table.current()
+    draft.new = world.table.with_rows(draft.base, rows, me, said)
+    tip = draft.new.snapshots[draft.new.main]
     yield "staged"
     bad = sum(map(world.bad_in, rows))
     if bad:
+        world.bases[me] = draft.base
         staged_too = yield from _stage_bad_rows(world, me, opened, rows)
         if not staged_too:
             return None
         yield "staged_bad_rows"
-    tip = staged(world.table.current(), branch_of(world, me))
-    if tip is None or (tip.attempt != me and world.broken is not Broken.ONE_NAME):
-        return None
     return replace(to, snapshot=tip.id, sequence=tip.sequence, bad=bad)
 
 
@@ -239,45 +226,57 @@ def _stage_bad_rows(world: World, me: str, opened: TableState, rows: tuple[Span,
     return True
 
 
-def _publish(world: World, me: str, opened: TableState, topic: TopicState, made: Position) -> Generator[str, None, Verdict]:
+def _publish(
+    world: World, me: str, draft: Draft, opened: TableState, topic: TopicState, made: Position
+) -> Generator[str, None, Verdict]:
     """`attempt.Attempt._publish`: DONE once it is published."""
     if world.topic.topics["t"] != topic.topics["t"]:
         return Verdict.AGAIN
+    tip = draft.new.snapshots[made.snapshot]
+    wanted = draft.new._replace(position=made, tag=made.snapshot)
+    base = draft.base
     for left in reversed(range(TRIES)):
-        yield ""
-        table = world.table.current()
-        judged = _judged(world, me, opened, table)
-        if judged is not Verdict.PUBLISH:
-            return judged
-        if left == 0:
-            break
         yield "checked"
-        base = world.table.current() if world.broken is Broken.LATE_TRANSACTION else table
         try:
-            new = world.table.fast_forwarded(base, branch_of(world, me))
+            draft.is_sent = True
             if world.broken is Broken.POSITION_AFTERWARDS:
-                world.table.commit(base, new)
+                world.table.commit(base, draft.new)
                 yield ""
-                base = new = world.table.current()
-            if made.snapshot not in new.snapshots:
-                raise Invalid
-            claims = "" if world.broken is Broken.UNCLAIMED else branch_of(world, me)
-            world.table.commit(base, new._replace(position=made, tag=made.snapshot), claims=claims)
+                base, wanted = world.table.current(), world.table.current()._replace(position=made, tag=made.snapshot)
+            world.table.commit(base, wanted)
         except (Refused, AnswerLost, Invalid):
+            yield ""
+            table = world.table.current()
+            judged = _judged(world, me, opened, table, tip)
+            if judged is not Verdict.PUBLISH:
+                return judged
+            if left == 0:
+                break
+            try:
+                base, wanted = table, _onto(world, table, base, wanted)
+            except Refused:  # it was fenced, or another snapshot was added
+                return Verdict.RESTAGE
             continue
         return Verdict.DONE
     raise Ended("not-published")
 
 
-def _judged(world: World, me: str, opened: TableState, table: Metadata) -> Verdict:
-    now, tip = state(table, world.owner), staged(table, branch_of(world, me))
-    if world.broken is Broken.ONE_NAME and tip is not None:
-        tip = Snapshot(tip.id, opened.main, tip.sequence, attempt=me)
-    if world.broken in (Broken.ANY_MAIN, Broken.STAGED_UNSEEN) and tip is not None:
+def _judged(world: World, me: str, opened: TableState, table: Metadata, tip: Snapshot) -> Verdict:
+    now = state(table, world.owner)
+    if world.broken is Broken.ANY_MAIN:
         tip = replace(tip, parent=opened.main)
-    if world.broken is Broken.FAST_FORWARD_ALONE:
-        now = replace(now, main=opened.main)
+    if world.broken is Broken.ONTO_ANYTHING:
+        return Verdict.DONE if now.position is not None and now.position.attempt == me else Verdict.PUBLISH
     return verdict(opened, now, me, tip)
+
+
+def _onto(world: World, table: Metadata, base: Metadata, wanted: Metadata) -> Metadata:
+    """`Unpublished.putOntoNow`: the same changes on newer metadata, if the branches and tags that they set are where they were."""
+    if world.broken is Broken.ONTO_ANYTHING:
+        return table._replace(
+            main=wanted.main, tag=wanted.tag, position=wanted.position, snapshots={**table.snapshots, **wanted.snapshots}
+        )
+    return merged(table, base, wanted)
 
 
 def roll_forward(world: World, position: Position, uuid: str) -> Steps:
@@ -332,52 +331,76 @@ def remove_by_offset(world: World, ends: Mapping[str, int]) -> None:
         world.bad.rewrite(bad, tuple(row for row in kept if row.first < row.behind))
 
 
-def _withdraw(world: World, me: str) -> Steps:
-    """`sweep.withdraw`"""
-    for table, name in ((world.table, branch_of(world, me)), (world.bad, BRANCH + me)):
-        yield ""
-        if table.now is not None and name in table.now.branches:
-            yield ""
-            _swept(table, name)
+def _withdraw(world: World, me: str, draft: Draft) -> Steps:
+    """`sweep.withdraw`: an attempt whose commit was never sent can take its bad rows back; another one needs a fence, too."""
+    yield ""
+    if world.bad.now is None or BRANCH + me not in world.bad.now.branches:
+        return
+    yield ""
+    if not draft.is_sent or world.broken is Broken.WITHDRAWN_UNFENCED:
+        _swept(world.bad, BRANCH + me)
+    else:  # an answer may be lost
+        yield from _sweep_bad_rows(world, [BRANCH + me], set())
 
 
 def _sweep(world: World, me: str) -> Steps:
-    """`sweep.sweep`: the bad rows' branches last; an attempt without a branch of the table can publish nothing any more."""
-    before = world.table.now
-    if world.broken is Broken.SWEEP_LOOKED_BEFORE:
-        yield ""
+    """`sweep.sweep`: the branches of bad rows of dead attempts, once none of them can publish any more."""
     waiting = _dead(world, me, world.bad)
-    yield ""
-    if world.table.now is None:
+    if not waiting:
         return
     gone: set[str] = set()
-    if world.broken is Broken.SWEEP_FIRST:
-        yield from _sweep_bad_rows(world, waiting, world.table.now, gone)
-    for name in _dead(world, me, world.table):
-        yield ""
-        if _swept(world.table, name):
-            gone.add(name)
+    yield from _sweep_bad_rows(world, waiting, gone)
     yield ""
-    table = before if world.broken is Broken.SWEEP_LOOKED_BEFORE else world.table.now
-    if table is None:
-        return
-    yield from _sweep_bad_rows(world, waiting, table, gone)
-    if world.broken is not Broken.FORGOTTEN_EARLY:
-        yield ""
-        gone.difference_update(world.bad.now.branches if world.bad.now is not None else ())
+    gone.difference_update(world.bad.now.branches if world.bad.now is not None else ())
     world.dead.difference_update(name[len(BRANCH) :] for name in gone)
 
 
-def _sweep_bad_rows(world: World, waiting: list[str], table: Metadata, gone: set[str]) -> Steps:
-    for name in waiting:
-        mine = table.position is None or BRANCH + table.position.attempt == name
-        mine = mine and world.broken is not Broken.SWEEP_PUBLISHED
-        may_publish = name in table.branches and world.broken not in (Broken.SWEEP_FIRST, Broken.SWEEP_UNASKED)
+def _sweep_bad_rows(world: World, waiting: list[str], gone: set[str]) -> Steps:
+    """Fences the attempts: a snapshot more, and no catalog takes theirs. After that the table says which of them was published."""
+    yield ""
+    table = world.table.now
+    if table is None:
+        return
+    if world.broken is not Broken.SWEEP_PUBLISHED:
+        waiting = [name for name in waiting if not _is_published(table, name)]
+    if _can_publish(world, table, waiting) and world.broken not in (Broken.UNFENCED, Broken.FENCED_AFTERWARDS):
         yield ""
-        if not mine and not may_publish and _swept(world.bad, name):
+        try:
+            world.table.append(None, ())
+        except (Refused, AnswerLost, Invalid):
+            if world.broken is not Broken.FENCE_UNASKED:
+                return
+    yield ""
+    table = table if world.broken is Broken.ASKED_BEFORE_FENCE else world.table.now
+    if table is None:
+        return
+    for name in waiting:
+        is_published = _is_published(table, name)
+        yield ""
+        if (not is_published or world.broken is Broken.SWEEP_PUBLISHED) and _swept(world.bad, name):
             gone.add(name)
-        else:
-            gone.discard(name)
+    if world.broken is Broken.FENCED_AFTERWARDS:
+        yield ""
+        with suppress(Refused, AnswerLost, Invalid):
+            world.table.append(None, ())
+
+
+def _can_publish(world: World, table: Metadata, waiting: list[str]) -> bool:
+    """Whether one of the attempts may have begun on the newest snapshot: a later one would end it."""
+    bad = world.bad.now
+    for name in waiting:
+        attempt, tip = name[len(BRANCH) :], None if bad is None else bad.branches.get(name)
+        says = tip is not None and bad is not None and bad.snapshots[tip].attempt == attempt
+        if not says:
+            return True
+        base = world.bases[attempt]
+        if base.main == table.main if world.broken is Broken.FENCED_BY_MAIN else base.sequence >= table.sequence:
+            return True
+    return False
+
+
+def _is_published(table: Metadata, name: str) -> bool:
+    return table.position is None or BRANCH + table.position.attempt == name
 
 
 def _dead(world: World, me: str, table: Table) -> list[str]:

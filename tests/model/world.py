@@ -12,7 +12,7 @@ from framework.core.rules import refusals
 from framework.core.rules.protocol import BRANCH, TopicState
 from framework.plan import Pipeline
 from tests.model import accepting, maintaining, steps
-from tests.model.catalog import AnswerLost, Catalog, Invalid, Refused, Span, Table, kept
+from tests.model.catalog import AnswerLost, Catalog, Invalid, Metadata, Refused, Span, Table, kept
 from tests.model.steps import TRIES, Broken, Ended, Leftovers, Steps
 
 _TOPIC = SimpleNamespace(kafka_name="t", cluster=SimpleNamespace(name="main"))
@@ -94,6 +94,7 @@ class World:
         self.names = 0
         self.alive: set[str] = set()
         self.dead: set[str] = set()
+        self.bases: dict[str, Metadata] = {}  # of attempts with bad rows, which say its last sequence number
         self.crashed: set[str] = set()
         self.left: set[str] = set()  # attempts whose command died before its JVM was done
         self.told: list[tuple[str, Steps]] = []  # what JVMs still do for commands that are dead
@@ -338,6 +339,20 @@ def refuse(world: World) -> bool:
     return True
 
 
+def delay(world: World) -> bool:
+    world.catalog.answer = "late"
+    return True
+
+
+def arrive(world: World) -> bool:
+    """A commit reaches the catalog, of which its sender has heard nothing."""
+    if not world.catalog.under_way:
+        return False
+    with suppress(Refused, AnswerLost, Invalid):
+        world.catalog.under_way.pop(0)()
+    return True
+
+
 def a_day_passes(world: World) -> bool:
     world.old.update(world.alive)
     return True
@@ -357,5 +372,5 @@ def written_late(world: World) -> bool:
 HAPPENINGS: dict[str, Callable[[World], bool]] = {
     "grow": grow, "partition": add_partition, "retain": retain, "recreate": recreate, "expire": expire, "rollback": rollback,
     "restore": restore, "foreign": foreign, "foreign-bad": foreign_bad, "drop": drop, "drop-both": drop_both,
-    "lose": lose, "refuse": refuse, "day": a_day_passes, "late": written_late,
+    "lose": lose, "refuse": refuse, "delay": delay, "arrive": arrive, "day": a_day_passes, "late": written_late,
 }  # fmt: skip

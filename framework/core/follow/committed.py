@@ -48,7 +48,9 @@ class FollowInput:
     @cached_property
     def changes(self) -> RowChanges:
         """The rows that changed."""
-        return changes.between(self.lake(), self.pipeline.table.identifier, self.columns, self.step.since, self.step.until)
+        lake = self.lake()
+        table = lake.load(self.pipeline.table.identifier)
+        return changes.between(lake, table, self.columns, self.step.since, self.step.until)
 
     @property
     def grows(self) -> bool:

@@ -29,7 +29,13 @@ def state(table: Any) -> TableState:
         position=position,
         owner=properties.get(protocol.OWNER),
         branches=tips,
+        last_sequence=last_sequence(table),
     )
+
+
+def last_sequence(table: Any) -> int:
+    """The greatest sequence number that a snapshot of the table has ever had."""
+    return int(table.operations().current().lastSequenceNumber())
 
 
 def staged(table: Any, attempt: str) -> Snapshot | None:
@@ -75,6 +81,12 @@ def attempts_of(branches: Iterable[str]) -> list[str]:
 def attempting(table: Any) -> list[str]:
     """The attempts with a branch of the table."""
     return attempts_of(name for name, _ in branches(table))
+
+
+def at_work(table: Any) -> list[str]:
+    """The attempts with a branch of the table, and those of this machine that work on it, living and dead. Of other machines' batches
+    nothing is known here: the table hears of them by their publishing commit alone."""
+    return [*attempting(table), *attempts.of(str(table.uuid()))]
 
 
 def unused_name(table: Any, name: str) -> str:

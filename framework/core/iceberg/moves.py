@@ -13,20 +13,27 @@ from framework.core.rules.protocol import Position
 from framework.core.spark.java_errors import CommitRefused, commit_answers
 
 
-def publish(lake: TableStore, transaction: Any, attempt: str, position: Position, forget: Iterable[str] = ()) -> None:
-    """Publishes a staged batch: main, position, tag, branch and state change together or not at all. `forget` are branches of state that
-    are no longer needed."""
+def prepare(table: Any, attempt: str, position: Position, forget: Iterable[str] = ()) -> None:
+    """Moves main, position, tag and state of an unpublished table to what an attempt has staged there: one commit publishes all of it.
+    `forget` are branches of state that are no longer needed."""
     with commit_answers():
-        before = transaction.table().currentSnapshot().snapshotId()
+        transaction = table.newTransaction()
         set_properties(transaction, {protocol.POSITION: position.text()})
         snapshots = transaction.manageSnapshots().fastForwardBranch("main", protocol.BRANCH + attempt)
         snapshots = set_tag(transaction, snapshots, protocol.TAG, position.snapshot)
         for branch in state_branches.staged(transaction.table(), attempt):
             snapshots = state_branches.publish(transaction.table(), snapshots, branch, attempt)
-        for branch in forget:
+        for branch in (*forget, protocol.BRANCH + attempt):
             snapshots = snapshots.removeBranch(branch)
         snapshots.commit()
-        remove_own(lake, transaction, protocol.BRANCH + attempt, before)
+        transaction.commitTransaction()
+
+
+def fence(lake: TableStore, table: Any) -> None:
+    """Adds a snapshot without rows. No catalog takes a snapshot of an attempt that began before it."""
+    with commit_answers():
+        transaction = table.newTransaction()
+        transaction.newAppend().set(protocol.PINNED, "true").commit()
         lake.commit(transaction)
 
 

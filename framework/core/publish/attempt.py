@@ -16,6 +16,7 @@ from framework.core.context.context import Context
 from framework.core.iceberg import moves
 from framework.core.iceberg.jvm_state import staged, state
 from framework.core.iceberg.lake import TableStore
+from framework.core.iceberg.unpublished import Unpublished
 from framework.core.publish import bad_rows, sets, side_tables
 from framework.core.publish.adopt import adopt
 from framework.core.publish.bad_row_source import BadRowSource
@@ -33,7 +34,7 @@ from framework.core.staging import StagingTarget, admission, state as states
 from framework.plan import Pipeline
 from framework.plan.write import Write
 
-_TRIES = 5  # how often a batch that is staged is committed
+_TRIES = 4  # how often a batch that is staged is committed
 
 
 class Stopwatch:
@@ -94,18 +95,27 @@ class Attempt:
         self.seen = seen
         self.source = replayed or context.source(pipeline)
         self.reached: Callable[[str], None] = context.reached
+        self.own: Unpublished | None = None  # the table as this attempt changes it
         self.cause = ""  # the catalog's error text when it last refused a commit
 
     def run(self) -> Staged | Verdict | None:
+        try:
+            return self._run()
+        finally:
+            if self.own is not None:
+                self.own.end()
+
+    def _run(self) -> Staged | Verdict | None:
         if self.pipeline.table.adopt:
             adopt(self.context, self.lake, self.pipeline)
         table = open_table(self.context, self.lake, self.pipeline)
         opened = state(table)
+        attempts.works_on(self.attempt, opened.uuid)
         topic = self._topic_state(opened)
         self.reached("opened")
         position = refusals.check(self.pipeline, opened, topic)
         side_tables.roll_forward(self.lake, self.pipeline, opened.uuid, position)
-        if opened.branches:  # before this run adds to them: runs that die each time would leave more and more
+        if opened.branches or self._leftovers(opened):  # before this run adds to them: runs may die each time
             sweep(self.lake, self.pipeline)
         self.reached("rolled_forward")
         if position.topics.keys() != topic.topics.keys():
@@ -123,22 +133,19 @@ class Attempt:
             attempts.forget(self.attempt)
             return None
         self.reached("ranged")
-        try:
-            self.lake.branch(table, self.attempt, opened.main)
-        except (CommitRefused, CommitUnknown) as error:
-            withdraw(self.lake, self.pipeline, self.attempt)  # the answer may be lost, and the branch exist
-            return self._restage(error)
+        self.own = Unpublished(self.lake, table, self.attempt)
+        self.lake.branch(self.own.table, self.attempt, opened.main)
         self.reached("branched")
         try:
-            prepared = self._stage(table, opened, position, topic, range_)
+            prepared = self._stage(self.own.table, opened, position, topic, range_)
             self.stopwatch.done("stage")
-            outcome = self._publish(opened, topic, prepared) if prepared else Verdict.RESTAGE
+            outcome = self._publish(self.own, opened, topic, prepared) if prepared else Verdict.RESTAGE
         except (RefusedError, schema_lookup.UnknownSchemas):
             with suppress(BatchError):  # the error that stopped the batch is the one to raise
-                withdraw(self.lake, self.pipeline, self.attempt)
+                withdraw(self.lake, self.pipeline, self.attempt, self.own.is_sent)
             raise
         if prepared is None or outcome is not Verdict.DONE:
-            withdraw(self.lake, self.pipeline, self.attempt)
+            withdraw(self.lake, self.pipeline, self.attempt, self.own.is_sent)
             return outcome
         self.reached("published")
         if prepared.position.is_followed:
@@ -179,8 +186,7 @@ class Attempt:
                 self._restage(error)
                 return None
             self.reached("staged_bad_rows")
-        current_table = self._table()
-        tip = staged(current_table, self.attempt)
+        tip = staged(table, self.attempt)
         if tip is None or tip.attempt != self.attempt:
             return None
         with named_errors(self.pipeline):
@@ -195,7 +201,7 @@ class Attempt:
             forget=(0, position.batch) if self.pipeline.table.write.whole else None, rebuilt=position.rebuilt,
             replay=self.replayed is not None, newest=max(position.newest, counted.newest_time),
         )  # fmt: skip
-        counted = replace(counted, changed=_changed(current_table, self.attempt, self.pipeline.table.write))
+        counted = replace(counted, changed=_changed(table, self.attempt, self.pipeline.table.write))
         forget = states.expired(table, self.pipeline.table.states, self.context.clock())
         return Staged(range_=range_, snapshot=tip, position=new_position, counted=counted, forget=forget)
 
@@ -244,27 +250,33 @@ class Attempt:
             range_=range_,
         )
 
-    def _publish(self, opened: TableState, topic: TopicState, prepared: Staged) -> Verdict:
-        """Publishes the batch. Returns DONE, or the verdict by which the batch begins again."""
+    def _publish(self, own: Unpublished, opened: TableState, topic: TopicState, prepared: Staged) -> Verdict:
+        """Publishes the batch by one commit. Returns DONE, or the verdict by which the batch begins again."""
         if self.source.ids() != topic.topics:
             return Verdict.AGAIN
-        for tries_left in reversed(range(_TRIES)):
+        moves.prepare(own.table, self.attempt, prepared.position, prepared.forget)
+        for _ in range(_TRIES):
+            self.reached("checked")
             try:
-                transaction = self.lake.begin(self._table())
-                table = transaction.table()
-                outcome = verdict(opened, state(table), self.attempt, staged(table, self.attempt))
-                if outcome is not Verdict.PUBLISH:
-                    return outcome
-                if tries_left == 0:
-                    break
-                self.reached("checked")
-                moves.publish(self.lake, transaction, self.attempt, prepared.position, prepared.forget)
+                own.publish()
+                return Verdict.DONE
             except (CommitRefused, CommitUnknown) as error:
                 self._restage(error)
-                continue  # judged again on the table as it is now, where an attempt whose answer was lost finds its own id
-            return Verdict.DONE
-        message = f"the catalog did not accept the commit to {self.pipeline.table.identifier} in {_TRIES - 1} tries"
+            # An attempt whose answer was lost finds its own id.
+            table = self._table()
+            outcome = verdict(opened, state(table), self.attempt, prepared.snapshot)
+            if outcome is not Verdict.PUBLISH:
+                return outcome
+            try:
+                own.put_onto(table)
+            except CommitRefused as error:
+                return self._restage(error)
+        message = f"the catalog did not accept the commit to {self.pipeline.table.identifier} in {_TRIES} tries"
         raise commit_failed("not-published", message, self.cause, "nothing was lost: run again")
+
+    def _leftovers(self, opened: TableState) -> bool:
+        """Whether attempts of this machine have died over the table."""
+        return any(name != self.attempt and attempts.is_dead(name) for name in attempts.of(opened.uuid))
 
     def _restage(self, error: CommitRefused | CommitUnknown) -> Verdict:
         self.cause = str(error)

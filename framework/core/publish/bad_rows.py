@@ -40,12 +40,12 @@ def stage(
         # A projection right above rows of the driver would be computed while Spark plans, uncompiled.
         carried = counted.carried if is_small else counted.carried.coalesce(1)
         rows = table_rows(pipeline, number, carried)
-        if not is_small or not append_few(rows, pipeline, table, attempt):
-            append(rows, pipeline, side, attempt)
+        if not is_small or not append_few(rows, pipeline, table, attempt, opened):
+            append(rows, pipeline, side, attempt, opened)
         return
     messages = context.source(pipeline).read(context.spark, range_, number)
     bad = frame_of(messages, pipeline, range_.size, carry=False, newest_time=_newest_time(opened)).bad
-    append(table_rows(pipeline, number, bad), pipeline, side, attempt)
+    append(table_rows(pipeline, number, bad), pipeline, side, attempt, opened)
     table.refresh()
     staged_snapshot = table.snapshot(protocol.BRANCH + attempt)
     if int(staged_snapshot.summary().get("added-records") or 0) < counted.bad:
@@ -53,7 +53,7 @@ def stage(
             side_identifier(pipeline, side)
         )
         lake.branch_again(table, attempt, main)
-        append(_with_lost(pipeline, number, second_read, counted.carried), pipeline, side, attempt)
+        append(_with_lost(pipeline, number, second_read, counted.carried), pipeline, side, attempt, opened)
 
 
 def stage_outcomes(
@@ -74,7 +74,7 @@ def stage_outcomes(
         messages = source.read(lake.spark, range_, number)
         bad = frame_of(messages, pipeline, range_.size, carry=False, newest_time=_newest_time(opened)).bad
     lake.branch(table, attempt, table.currentSnapshot().snapshotId())
-    append(source.outcomes(range_, number, table_rows(pipeline, number, bad)), pipeline, side, attempt)
+    append(source.outcomes(range_, number, table_rows(pipeline, number, bad)), pipeline, side, attempt, opened)
 
 
 def _number(opened: TableState) -> int:

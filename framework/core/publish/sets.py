@@ -26,8 +26,7 @@ def unmet(target: StagingTarget, since: int, tip: int) -> Iterator[UnmetExpectat
     """The expectations that do not hold in the staged snapshot `tip`, which adds the batch to the snapshot `since`."""
     for expected in target.pipeline.sets:
         if expected.kind == "rows":
-            table: Any = target.lake.load(target.pipeline.table.identifier)
-            rows = metadata.rows(dict(table.snapshot(tip).summary()))
+            rows = metadata.rows(dict(target.table.snapshot(tip).summary()))
             if not expected.least <= rows <= expected.most:
                 yield UnmetExpectation(
                     name=expected.name, rows=0, says=f"{rows:,} rows in the table, not as `{expected.name}` expects"
@@ -48,12 +47,13 @@ def _new(target: StagingTarget, expected: SetExpectation, since: int, tip: int) 
     """The rows that the batch added or changed."""
     table = target.pipeline.table
     if table.write.whole:
-        return _all(target, expected, tip)
-    return changes.between(target.lake, table.identifier, tuple(_columns(target, expected)), since, tip, keeps_others=True).now()
+        return _all(target, expected)
+    columns = tuple(_columns(target, expected))
+    return changes.between(target.lake, target.table, columns, since, tip, keeps_others=True).now()
 
 
-def _all(target: StagingTarget, expected: SetExpectation, tip: int) -> DataFrame:
-    rows: DataFrame = target.spark.read.option("versionAsOf", tip).table(target.name)
+def _all(target: StagingTarget, expected: SetExpectation) -> DataFrame:
+    rows: DataFrame = target.spark.table(target.attempt_branch)
     rows = rows.where(IS_CURRENT) if target.pipeline.table.keyed and target.pipeline.table.keyed.versions else rows
     return rows.select(*(identifier(column.name) for column in _columns(target, expected)))
 
@@ -63,7 +63,7 @@ def _doubled(target: StagingTarget, expected: SetExpectation, since: int, tip: i
     from pyspark.sql import functions
 
     names = list(map(identifier, expected.columns))
-    table_rows = _all(target, expected, tip).where(" AND ".join(f"{name} IS NOT NULL" for name in names))
+    table_rows = _all(target, expected).where(" AND ".join(f"{name} IS NOT NULL" for name in names))
     keys = _new(target, expected, since, tip).select(*names).distinct()
     doubtful = table_rows.join(keys, list(expected.columns), "left_semi")
     counts = doubtful.groupBy(*names).agg(functions.count("*").alias("_sluice_count")).where("_sluice_count > 1")

@@ -16,7 +16,7 @@ from framework.core.iceberg.commit import again
 from framework.core.iceberg.lake import TableStore
 from framework.core.publish import side_rows
 from framework.core.rules import protocol, refusals
-from framework.core.rules.protocol import Position
+from framework.core.rules.protocol import Position, TableState
 from framework.core.spark.reading_errors import named_errors
 from framework.plan import Pipeline, SideTable
 from framework.sql.quote import identifier
@@ -43,18 +43,24 @@ def open_side_table(lake: TableStore, pipeline: Pipeline, side: SideTable, uuid:
     return table
 
 
-def append(rows: Any, pipeline: Pipeline, side: SideTable, attempt: str) -> None:
-    """Writes rows to the attempt's branch."""
+def append(rows: Any, pipeline: Pipeline, side: SideTable, attempt: str, opened: TableState | None = None) -> None:
+    """Writes rows to the attempt's branch. `opened` is the pipeline's table as the attempt found it."""
     writer = rows.writeTo(f"{side_identifier(pipeline, side)}.`branch_{protocol.BRANCH}{attempt}`")
+    for key, value in _summary(attempt, opened).items():
+        writer = writer.option(f"snapshot-property.{key}", value)
     with named_errors(pipeline):
-        writer.option(f"snapshot-property.{protocol.ATTEMPT}", attempt).append()
+        writer.append()
 
 
-def append_few(rows: Any, pipeline: Pipeline, table: Any, attempt: str) -> bool:
+def append_few(rows: Any, pipeline: Pipeline, table: Any, attempt: str, opened: TableState) -> bool:
     """Writes a few rows of the driver to the attempt's branch, without a job. Returns whether that was possible."""
     local_rows = rows.sparkSession._jvm.sluice.LocalRows
     with named_errors(pipeline):
-        return bool(local_rows.append(rows._jdf, table, protocol.BRANCH + attempt, {protocol.ATTEMPT: attempt}))
+        return bool(local_rows.append(rows._jdf, table, protocol.BRANCH + attempt, _summary(attempt, opened)))
+
+
+def _summary(attempt: str, opened: TableState | None) -> dict[str, str]:
+    return {protocol.ATTEMPT: attempt, **({protocol.BASE: str(opened.last_sequence)} if opened else {})}
 
 
 def roll_forward(lake: TableStore, pipeline: Pipeline, uuid: str, position: Position) -> None:

@@ -68,6 +68,24 @@ def attempt() -> Iterator[str]:
     # An attempt with branches left stays recorded: its file stays, unlocked, so the next run treats the branches as a dead attempt's.
 
 
+def works_on(name: str, uuid: str) -> None:
+    """Records the table of an attempt."""
+    with (_folder() / name).open("a") as file:
+        file.write(f"\n{uuid}")
+
+
+def of(uuid: str) -> list[str]:
+    """The attempts of this machine, living and dead, that work on the table with this uuid."""
+    return [name for name in _recorded() if _read(name).partition("\n")[2] == uuid]
+
+
+def _read(name: str) -> str:
+    try:
+        return (home() / "attempts" / name).read_text(errors="replace")
+    except OSError:  # forgotten meanwhile, or another user's
+        return ""
+
+
 def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
@@ -82,7 +100,8 @@ def is_dead(name: str) -> bool:
         return _age(name) > OLDEST
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return not works(os.read(file, 4096).decode(errors="replace"), _age(name) <= OLDEST)
+        lock = os.read(file, 4096).decode(errors="replace").partition("\n")[0]
+        return not works(lock, _age(name) <= OLDEST)
     except BlockingIOError:
         return False
     finally:
@@ -109,9 +128,13 @@ def works(lock: str, unknown: bool) -> bool:
 
 def alive() -> list[str]:
     """The attempts of this machine that can still publish."""
+    return [name for name in _recorded() if not is_dead(name)]
+
+
+def _recorded() -> list[str]:
     folder = home() / "attempts"
     names = sorted(file.name for file in folder.iterdir()) if folder.is_dir() else []
-    return [name for name in names if is_name(name) and not is_dead(name)]
+    return [name for name in names if is_name(name)]
 
 
 def forget(name: str) -> None:

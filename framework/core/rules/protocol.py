@@ -23,6 +23,7 @@ JOINED = "sluice.joined"  # in the summary of a staged snapshot: the snapshots o
 TIME = "sluice.time"  # there, too: the time in microseconds by which rows wait
 PINNED = "sluice.pinned"  # in the summary of an empty snapshot, by which main moves with a commit
 ATTEMPT = "sluice.attempt"  # in the summary of a staged snapshot
+BASE = "sluice.base"  # in the summary of staged bad rows: the last sequence number of the table when their attempt began
 BRANCH = "sluice_"  # each attempt's branch is this and the attempt's id
 OF = "sluice.of"  # of a table of bad rows: the uuid of the table whose bad rows these are
 SETTLED = "sluice.settled"  # of a table of bad rows: how many are not open any more
@@ -172,6 +173,7 @@ class TableState:
     position: Position | None
     owner: str | None
     branches: Mapping[str, int] = field(default_factory=dict)  # Sluice's own, with the snapshot at the tip of each
+    last_sequence: int = 0  # the greatest number that a snapshot of the table has ever had
 
 
 class Standing(Enum):

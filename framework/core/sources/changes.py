@@ -186,16 +186,15 @@ class _Counted:
 
 def between(
     lake: TableStore,
-    identifier_: str,
+    table: Any,
     columns: tuple[Column, ...],
     since: int,
     until: int,
     by_value: bool = False,
     keeps_others: bool = False,
 ) -> RowChanges:
-    """The changes from one snapshot to another; since NOTHING, all rows are added. Earlier `RowChanges` of the same table become
-    unreadable, unless `keeps_others` is true."""
-    table = lake.load(identifier_)
+    """The changes from one snapshot of a loaded table to another; since NOTHING, all rows are added. Earlier `RowChanges` of the same
+    table become unreadable, unless `keeps_others` is true."""
     files = lake.spark._jvm.sluice.ChangedFiles(table, since, until)
     if not keeps_others:
         files.forgetOthers()

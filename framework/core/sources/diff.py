@@ -49,7 +49,7 @@ def snapshots(pipeline: Pipeline, since: Moment, until: Moment | None) -> tuple[
 def diff(lake: TableStore, pipeline: Pipeline, since: int, until: int, limit: int) -> Diff:
     """Counts the rows that differ, and reads the first `limit` of them."""
     columns = pipeline.table.columns
-    rows = changes.between(lake, pipeline.table.identifier, columns, since, until).rows().cache()
+    rows = changes.between(lake, lake.load(pipeline.table.identifier), columns, since, until).rows().cache()
     try:
         counts = {row[CHANGE]: row["count"] for row in rows.groupBy(CHANGE).count().collect()}
         cases = " ".join(f"WHEN '{change}' THEN {index}" for index, change in enumerate(_FOLLOWS))

@@ -122,7 +122,9 @@ class SelectReader:
         lake, all_columns = self.lake(source.catalog), (*source.columns, *source.kafka)
         columns = tuple(_column(source, name) for name, _ in self.source.apart)
         names = [identifier(column.name) for column in columns]
-        compare = partial(changes.between, lake, source.identifier, since=since["snapshot-id"], until=until["snapshot-id"])
+        compare = partial(
+            changes.between, lake, lake.load(source.identifier), since=since["snapshot-id"], until=until["snapshot-id"]
+        )
         differences = compare(columns=columns, by_value=source.by_value)
         if differences.by_value:  # rows without ids are compared by their values, so all of these are read
             differences = compare(columns=all_columns, by_value=True)

@@ -153,8 +153,9 @@ class ChangesReader(TableReader):
         since = self._snapshot_of(table, range_.starts[partition])["snapshot-id"] if partition in range_.starts else NOTHING
         until = self._snapshot_of(table, range_.ends[partition])
         columns = (*source.columns, *source.kafka)
+        lake = self.lake(source.catalog)
         differences = changes.between(
-            self.lake(source.catalog), source.identifier, columns, since, until["snapshot-id"], source.by_value, keeps_others
+            lake, lake.load(source.identifier), columns, since, until["snapshot-id"], source.by_value, keeps_others
         )
         if not source.rows_change and since != NOTHING and not differences.only_adds(self._forgotten(table)):
             raise source_lost(self.pipeline, "source-undone", "rows that were read are not there any more, or are others")

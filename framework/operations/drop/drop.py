@@ -194,7 +194,8 @@ def _refuse_alive(identifier: str, table: IcebergTable) -> None:
     from pyiceberg.table.refs import SnapshotRefType
 
     branches = (name for name, ref in table.metadata.refs.items() if ref.snapshot_ref_type == SnapshotRefType.BRANCH)
-    if any(not attempts.is_dead(name) for name in attempts_of(branches)):
+    names = {*attempts_of(branches), *attempts.of(str(table.metadata.table_uuid))}
+    if not all(map(attempts.is_dead, names)):
         raise SluiceError(
             "run-under-way",
             f"a batch is being written to {identifier}",

@@ -17,7 +17,7 @@ from framework.base.errors import RefusedError, SluiceError, visible
 from framework.core.context.context import Context
 from framework.core.iceberg import metadata
 from framework.core.iceberg.commit import RETRY_HINT
-from framework.core.iceberg.jvm_state import attempting, state
+from framework.core.iceberg.jvm_state import at_work, state
 from framework.core.iceberg.lake import TableStore
 from framework.core.iceberg.second_identity import second_pipeline
 from framework.core.publish import side_tables
@@ -150,7 +150,8 @@ def _refuse_rebuild(lake: TableStore, pipeline: Pipeline) -> None:
 
 
 def _refuse_running(lake: TableStore, pipeline: Pipeline) -> None:
-    if any(not attempts.is_dead(name) for name in attempting(lake.load(pipeline.table.identifier))):
+    tables = [lake.load(pipeline.table.identifier), *(lake.find(side.identifier) for side in pipeline.table.side_tables)]
+    if not all(map(attempts.is_dead, (name for table in tables if table is not None for name in at_work(table)))):
         hint = f"`sluice pause {pipeline.name}`, and {RETRY_HINT}"
         raise SluiceError("run-under-way", f"a batch is being written to {pipeline.table.identifier}", hint)
 

@@ -12,7 +12,7 @@ from typing import Any
 from framework.base.errors import BatchError, RefusedError, SluiceError, Transient
 from framework.core.context.context import Context
 from framework.core.iceberg import replaced_table, table_state
-from framework.core.iceberg.jvm_state import attempting, state
+from framework.core.iceberg.jvm_state import at_work, state
 from framework.core.iceberg.lake import TableStore
 from framework.core.iceberg.second_identity import GOING, refuse_changes, second_pipeline
 from framework.core.publish.tables import LAYOUT, write_properties
@@ -99,7 +99,7 @@ def _throw_away(lake: TableStore, pipeline: Pipeline, table: Any) -> None:
     second = second_pipeline(pipeline).table
     try:
         transaction = lake.begin(table)
-        if not all(map(attempts.is_dead, attempting(transaction.table()))):
+        if not all(map(attempts.is_dead, at_work(transaction.table()))):
             hint = "another rebuild is running: wait for it, or stop it"
             raise SluiceError("run-under-way", f"a batch is being written to {second.identifier}", hint)
         lake.mark_as_seen(transaction, {GOING: "true"})

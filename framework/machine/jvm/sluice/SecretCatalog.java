@@ -10,14 +10,19 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.apache.iceberg.catalog.Catalog;
 import org.apache.iceberg.spark.SparkCatalog;
+import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
  * Iceberg's catalog of Spark, with those of its settings that are secret. The engine puts them here, in the driver's JVM alone, so that
- * they are in no setting of Spark, which its pages and logs show.
+ * they are in no setting of Spark, which its pages and logs show. The branches of an attempt are those of the table as it sees it.
  */
 public final class SecretCatalog extends SparkCatalog {
+  private static final String BRANCH = "branch_"; // Iceberg's prefix of the name of a branch
   private static final String NAME = "sluice.secrets"; // a setting: the name under which its secrets are here
   private static final Map<String, Map<String, String>> SECRETS = new ConcurrentHashMap<>();
   private static final Map<String, Optional<String>> PROPERTIES = new ConcurrentHashMap<>(); // with what was there before
@@ -41,6 +46,20 @@ public final class SecretCatalog extends SparkCatalog {
       OPEN.computeIfAbsent(SparkSession.active(), each -> new ConcurrentLinkedQueue<>()).add(closeable);
     }
     return catalog;
+  }
+
+  /** A branch whose name ends with `_` and the id of an attempt is looked for in the attempt's table first. */
+  @Override
+  public Table loadTable(Identifier name) throws NoSuchTableException {
+    String branch = name.name();
+    if (branch.startsWith(BRANCH)) {
+      String attempt = branch.substring(branch.lastIndexOf('_') + 1);
+      org.apache.iceberg.Table own = Unpublished.of(name() + "." + String.join(".", name.namespace()), attempt);
+      if (own != null) {
+        return SparkTable.create(own, branch.substring(BRANCH.length()));
+      }
+    }
+    return super.loadTable(name);
   }
 
   /** Gives AWS' library the login that it had. Java has one for all, so each table's work begins with this. */

@@ -313,6 +313,7 @@ public final class Warm {
       SecretCatalog.forgetAll();
       Hashes.clear();
       StagedFiles.clear();
+      Unpublished.clear();
       SparkSession.setDefaultSession(base);
       base.sharedState().cacheManager().clearCache();
       base.sharedState().globalTempViewManager().clear();

@@ -1,0 +1,41 @@
+"""A table as one attempt sees it, until a single commit publishes it (`Unpublished.java`)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any
+
+from framework.core.iceberg.lake import TableStore
+from framework.core.spark.java_errors import CommitRefused, CommitUnknown, commit_answers
+
+
+class Unpublished:
+    """The table with the branches that the attempt makes, of which the catalog does not know. `is_sent`: a commit was sent, so that its
+    files may belong to the table."""
+
+    def __init__(self, lake: TableStore, loaded: Any, attempt: str) -> None:
+        self._lake = lake
+        with commit_answers():
+            self._own = lake.spark._jvm.sluice.Unpublished.begin(loaded, attempt)
+            self.table = self._own.table()
+        self.is_sent = False
+
+    def publish(self) -> None:
+        """Makes all changes in one commit. Refused if the table has changed since the attempt began, or since `put_onto`."""
+        self.is_sent = True
+        with commit_answers():
+            self._lake.commit(SimpleNamespace(commitTransaction=self._own.publish))
+
+    def put_onto(self, loaded: Any) -> None:
+        """Puts the changes onto the table as it is by now. Refused if a snapshot was added, or if a branch or tag that they set has
+        moved."""
+        with commit_answers():
+            self._own.putOnto(loaded)
+
+    def end(self) -> None:
+        """Ends the attempt. Files of which no catalog can know are deleted; if a commit was sent, they stay."""
+        with suppress(CommitRefused, CommitUnknown), commit_answers():
+            self._own.end()
+            if not self.is_sent:
+                self._own.deleteFiles()
