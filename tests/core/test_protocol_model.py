@@ -19,6 +19,7 @@ from tests.model.search import (
     scattered,
     search,
     stopped,
+    taken_back,
     unanswered,
     woken,
 )
@@ -62,7 +63,7 @@ FINDS: dict[Broken, tuple[Callable[[], Iterator[Schedule]], set[str], str]] = {
     Broken.LOOK_FIRST: (some, set(), "times the row"),
     Broken.UNFENCED: (mistaken, set(), "lost: the bad row"),
     Broken.FENCED_AFTERWARDS: (mistaken, set(), "lost: the bad row"),
-    Broken.FENCED_BY_MAIN: (many, {"rollback"}, "lost: the bad row"),
+    Broken.FENCED_BY_MAIN: (taken_back, set(), "lost: the bad row"),
     Broken.FENCE_UNASKED: (mistaken, {"refuse"}, "lost: the bad row"),
     Broken.WITHDRAWN_UNFENCED: (unanswered, set(), "lost: the bad row"),
     Broken.ASKED_BEFORE_FENCE: (in_turns, set(), "lost: the bad row"),
@@ -95,7 +96,18 @@ def test_a_small_search(merges: bool) -> None:
 @CATALOGS
 def test_a_hundred_thousand_schedules(merges: bool) -> None:
     result = search(
-        chain(overtaken(), mistaken(), woken(), changed(), stopped(), left(), unanswered(), in_turns(), scattered(2, LARGE)),
+        chain(
+            overtaken(),
+            mistaken(),
+            woken(),
+            changed(),
+            stopped(),
+            left(),
+            unanswered(),
+            in_turns(),
+            taken_back(),
+            scattered(2, LARGE),
+        ),
         merges=merges,
     )
     assert result.wrong is None

@@ -91,6 +91,10 @@ def _run(world: World, me: str) -> Judging:
         yield ""
     table = yield from open_table(world)
     yield ""
+    if _dead(world, me, world.bad):  # before this run adds to them: runs may die each time
+        yield from _sweep(world, me)
+        table = yield from open_table(world)
+        yield ""
     topic = early if world.broken is Broken.LOOK_FIRST else world.topic
     opened = state(table, world.owner)
     yield "opened"

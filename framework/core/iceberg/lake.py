@@ -44,6 +44,8 @@ class TableStore:
             spark._jvm.sluice.SecretCatalog.put(self.component.secrets_name, setting, secret)
         self.iceberg = self.apache.iceberg
         self._existing_names: set[str] = set()
+        self.own_sides: set[str] = set()  # uuids of tables whose side tables are their own
+        self.swept: set[str] = set()  # uuids of tables that this process has swept
         try:
             self.catalog = self.iceberg.spark.Spark3Util.loadIcebergCatalog(spark._jsparkSession, catalog.name)
         except Py4JJavaError as error:

@@ -17,10 +17,9 @@ from framework.core.iceberg import moves
 from framework.core.iceberg.jvm_state import staged, state
 from framework.core.iceberg.lake import TableStore
 from framework.core.iceberg.unpublished import Unpublished
-from framework.core.publish import bad_rows, sets, side_tables
+from framework.core.publish import bad_rows, sets, side_tables, sweep
 from framework.core.publish.adopt import adopt
 from framework.core.publish.bad_row_source import BadRowSource
-from framework.core.publish.sweep import sweep, withdraw
 from framework.core.publish.tables import join_topics, open_table
 from framework.core.rows.counts import BatchCounts, Changed, UnmetExpectation
 from framework.core.rows.frame import frame_of
@@ -110,13 +109,15 @@ class Attempt:
             adopt(self.context, self.lake, self.pipeline)
         table = open_table(self.context, self.lake, self.pipeline)
         opened = state(table)
+        # Before this run adds to what attempts have left that died: each run may die.
+        if sweep.is_due(self.lake, opened) and sweep.sweep(self.lake, self.pipeline):
+            table = open_table(self.context, self.lake, self.pipeline)
+            opened = state(table)
         attempts.works_on(self.attempt, opened.uuid)
         topic = self._topic_state(opened)
         self.reached("opened")
         position = refusals.check(self.pipeline, opened, topic)
         side_tables.roll_forward(self.lake, self.pipeline, opened.uuid, position)
-        if opened.branches or self._leftovers(opened):  # before this run adds to them: runs may die each time
-            sweep(self.lake, self.pipeline)
         self.reached("rolled_forward")
         if position.topics.keys() != topic.topics.keys():
             try:
@@ -129,7 +130,6 @@ class Attempt:
         range_ = self.source.next(position, topic)
         self.stopwatch.done("open")
         if range_ is None:
-            sweep(self.lake, self.pipeline)
             attempts.forget(self.attempt)
             return None
         self.reached("ranged")
@@ -142,10 +142,10 @@ class Attempt:
             outcome = self._publish(self.own, opened, topic, prepared) if prepared else Verdict.RESTAGE
         except (RefusedError, schema_lookup.UnknownSchemas):
             with suppress(BatchError):  # the error that stopped the batch is the one to raise
-                withdraw(self.lake, self.pipeline, self.attempt, self.own.is_sent)
+                sweep.withdraw(self.lake, self.pipeline, self.attempt, self.own.is_sent)
             raise
         if prepared is None or outcome is not Verdict.DONE:
-            withdraw(self.lake, self.pipeline, self.attempt, self.own.is_sent)
+            sweep.withdraw(self.lake, self.pipeline, self.attempt, self.own.is_sent)
             return outcome
         self.reached("published")
         if prepared.position.is_followed:
@@ -153,7 +153,8 @@ class Attempt:
         self.reached("published_bad_rows")
         self.stopwatch.done("publish")
         attempts.forget(self.attempt)
-        sweep(self.lake, self.pipeline)
+        if sweep.is_due(self.lake, opened):
+            sweep.sweep(self.lake, self.pipeline)
         self.reached("swept")
         self.stopwatch.done("sweep")
         return prepared
@@ -273,10 +274,6 @@ class Attempt:
                 return self._restage(error)
         message = f"the catalog did not accept the commit to {self.pipeline.table.identifier} in {_TRIES} tries"
         raise commit_failed("not-published", message, self.cause, "nothing was lost: run again")
-
-    def _leftovers(self, opened: TableState) -> bool:
-        """Whether attempts of this machine have died over the table."""
-        return any(name != self.attempt and attempts.is_dead(name) for name in attempts.of(opened.uuid))
 
     def _restage(self, error: CommitRefused | CommitUnknown) -> Verdict:
         self.cause = str(error)

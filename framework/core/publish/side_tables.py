@@ -104,11 +104,17 @@ def copy_batches(
 
 
 def refuse_leftovers(lake: TableStore, pipeline: Pipeline, table: Any | None) -> None:
-    """Refuses side tables of a predecessor of the table, which was dropped: a new table reads their messages again."""
+    """Refuses side tables of a predecessor of the table, which was dropped: a new table reads their messages again. A process asks once
+    for each table: another one of the same name has another uuid."""
+    uuid = None if table is None else str(table.uuid())
+    if uuid in lake.own_sides:
+        return
     for side in pipeline.table.side_tables:
         side_table = lake.find(side.identifier)
-        if side_table is not None and (table is None or side_table.properties().get(_OWNER_UUID) != str(table.uuid())):
+        if side_table is not None and (table is None or side_table.properties().get(_OWNER_UUID) != uuid):
             raise refusals.leftover_bad_rows(pipeline)
+    if uuid is not None:
+        lake.own_sides.add(uuid)
 
 
 def begin_again(lake: TableStore, pipeline: Pipeline) -> None:

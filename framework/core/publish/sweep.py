@@ -11,30 +11,38 @@ from contextlib import suppress
 from typing import Any
 
 from framework.core.iceberg import moves, removal
-from framework.core.iceberg.jvm_state import attempting, last_sequence
+from framework.core.iceberg.jvm_state import attempting, attempts_of, last_sequence
 from framework.core.iceberg.lake import TableStore
 from framework.core.rules import attempts, protocol
-from framework.core.rules.protocol import Position
+from framework.core.rules.protocol import Position, TableState
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown
 from framework.plan import Pipeline
 
 
-def sweep(lake: TableStore, pipeline: Pipeline) -> None:
-    """Deletes the branches of dead attempts, those of side tables last."""
+def is_due(lake: TableStore, opened: TableState) -> bool:
+    """Whether attempts over the table have died, as far as that is known without a request, or this process has not looked yet."""
+    names = {*attempts_of(opened.branches), *attempts.of(opened.uuid)}
+    return opened.uuid not in lake.swept or any(map(attempts.is_dead, names))
+
+
+def sweep(lake: TableStore, pipeline: Pipeline) -> bool:
+    """Deletes the branches of dead attempts, those of side tables last. Returns whether there were any."""
     sides = _sides(lake, pipeline)
     waiting = {name for side in sides for name in _dead(side)}
     table = lake.load(pipeline.table.identifier)
     if table is None:
-        return
+        return False
+    lake.swept.add(str(table.uuid()))
     dead = {*_dead(table), *filter(attempts.is_dead, attempts.of(str(table.uuid())))}
     if not dead and not waiting:
-        return
+        return False
     swept = {name for name in dead if not _with_branch([table], name) or _swept(lake, table, name)}
     _sweep_sides(lake, pipeline, sides, waiting)
     left = [*_sides(lake, pipeline), lake.load(pipeline.table.identifier)]
     for name in swept | waiting:
         if not _with_branch(left, name):
             attempts.forget(name)
+    return True
 
 
 def withdraw(lake: TableStore, pipeline: Pipeline, attempt: str, is_sent: bool) -> None:

@@ -48,18 +48,15 @@ public final class SecretCatalog extends SparkCatalog {
     return catalog;
   }
 
-  /** A branch whose name ends with `_` and the id of an attempt is looked for in the attempt's table first. */
+  /** `branch_…_ID` is a branch that the attempt ID has made, and `branch_…@ID` one that was there: both as the attempt sees its table. */
   @Override
   public Table loadTable(Identifier name) throws NoSuchTableException {
-    String branch = name.name();
-    if (branch.startsWith(BRANCH)) {
-      String attempt = branch.substring(branch.lastIndexOf('_') + 1);
-      org.apache.iceberg.Table own = Unpublished.of(name() + "." + String.join(".", name.namespace()), attempt);
-      if (own != null) {
-        return SparkTable.create(own, branch.substring(BRANCH.length()));
-      }
-    }
-    return super.loadTable(name);
+    String branch = name.name().startsWith(BRANCH) ? name.name().substring(BRANCH.length()) : "";
+    int made = branch.lastIndexOf('_');
+    int seen = branch.lastIndexOf('@');
+    org.apache.iceberg.Table own =
+        Unpublished.of(name() + "." + String.join(".", name.namespace()), branch.substring(Math.max(made, seen) + 1));
+    return own == null ? super.loadTable(name) : SparkTable.create(own, seen > made ? branch.substring(0, seen) : branch);
   }
 
   /** Gives AWS' library the login that it had. Java has one for all, so each table's work begins with this. */
