@@ -30,6 +30,7 @@ from framework.operations.trials.given_messages import GivenMessages
 from framework.plan import Message, Pipeline, Plan
 from framework.systems.catalogs._rest_client import Address, RestClient
 from tests.support.faults import IN_FILE, PLACES, InFile, at, publishes
+from tests.support.kill_points import once
 from tests.support.proxy import Between, Request, between
 from tests.support.rest_catalog import login
 from tests.support.spark_catalogs import tell
@@ -330,25 +331,31 @@ def test_a_snapshot_does_not_expire_after_main_went_back_to_it(slipped: Slipped,
     assert slipped.read().refs["main"] == parent_id
 
 
-def test_an_attempt_whose_branch_was_swept_publishes_nothing(
+def test_an_attempt_that_was_fenced_publishes_nothing(
     places: Places, plain: dict[tuple[str, int], Content], spark: SparkSession
 ) -> None:
-    """Another machine took the attempt for dead, and sweeps its bad rows next."""
+    """Another machine took the attempt for dead, and sweeps its bad rows next. A rollback to the snapshot on which the attempt began does
+    not help it."""
     slipped = Slipped(places)
-
-    @contextmanager
-    def swept() -> Iterator[CommitCall]:
-        def strike(request: Request) -> None:
-            (removal,) = (change for change in request.changes() if change["action"] == "remove-snapshot-ref")
-            assert requests.post(slipped.url, json={"requirements": [], "updates": [removal]}, headers=slipped.login).ok
-            answer = request.forward()
-            answers.append(answer[0])
-            request.answer(*answer)
-
-        slipped.proxy.faults.append(at(publishes, strike))
-        yield commit_transaction
-
+    (pipeline,) = slipped.plan.pipelines
+    (example,) = pipeline.examples
+    messages = tuple(message for message in example.given if isinstance(message, Message))
     answers: list[int] = []
-    assert run(slipped.plan, spark, [swept()]) == [0]
+
+    def forwarded(request: Request) -> None:
+        answer = request.forward()
+        answers.append(answer[0])
+        request.answer(*answer)
+
+    def fence() -> None:
+        lake = TableStore(spark, slipped.catalog)
+        moves.fence(lake, lake.load(slipped.table))
+        assert requests.post(slipped.url, json={"requirements": [], "updates": [slipped.back()]}, headers=slipped.login).ok
+        slipped.proxy.faults.append(at(publishes, forwarded))
+
+    first, second = (GivenMessages(messages, number, 1) for number in example.batches)
+    assert caught_up(Context(slipped.plan, spark=lambda: spark, source=first), pipeline) == 0
+    context = Context(slipped.plan, spark=lambda: spark, source=second, reached=once(fence, "checked"))
+    assert caught_up(context, pipeline) == 0
     assert answers == [409]
-    assert content(slipped.plan.pipelines[0]) == without_faults(places, plain, "append")
+    assert content(pipeline) == without_faults(places, plain, "append")

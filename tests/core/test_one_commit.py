@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from framework.base.clock import utc_now
+from framework.base.errors import Unexpected
 from framework.core.context.context import Context
 from framework.core.iceberg import metadata
 from framework.core.publish.batch import next_batch
@@ -17,10 +21,12 @@ from framework.core.spark import session
 from framework.host.plans import make
 from framework.operations.trials.given_messages import GivenMessages
 from framework.plan import Message, Pipeline, Plan
+from tests.support.kill_points import once
 from tests.support.memory_messages import append
 from tests.support.proxy import Request, between
 from tests.support.rest_catalog import DOCUMENT, login
 from tests.support.spark_catalogs import tell
+from tests.support.troubles import maintained
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,10 +52,12 @@ into: {{table: {namespace}.orders, {into}}}
 MODES = {
     "append": ("", "write: append"),
     "upsert": ("", "write: upsert, keys: [id], order_by: at, deletes: tombstones"),
+    "checked": ("expect: [{when: price < 9, else: stop}]", "write: append"),
     "totals": ("steps: [{aggregate: {by: [id], measures: {price: sum(price), rows: count(*)}}}]", "write: accumulate"),
 }
 FOLDER = "catalog: {name}\ntype: sql\nuri: sqlite:///{name}.db\nwarehouse: {name}\n"
 BATCHES = 4
+_numbers = itertools.count()
 
 
 class Shop:
@@ -70,6 +78,10 @@ class Shop:
     def pipeline(self) -> Pipeline:
         return self.plan.pipelines[0]
 
+    @property
+    def name(self) -> str:
+        return f"{self.pipeline.table.catalog.name}.{self.pipeline.table.identifier}"
+
     def send(self, **values: str | None) -> None:
         self.batches += 1
         for key, value in values.items():
@@ -82,16 +94,26 @@ class Shop:
                 batch=self.batches,
             )
 
-    def run(self) -> None:
+    def run(self, reached: Callable[[str], None] = lambda _: None) -> None:
+        self.context.reached = reached
         self.context._source = GivenMessages(tuple(self.messages), self.batches, 1)
         assert next_batch(self.context, self.pipeline) is not None
 
-    def day(self) -> None:
+    def day(self, reached: Callable[[str], None] = lambda _: None) -> None:
         """A batch with a new key and a changed one and, if the table has one row per key, a deleted one."""
         price = json.dumps({"price": self.batches, "at": f"2026-01-01T00:{self.batches:02}:00Z"})
         deleted = {f"new{self.batches - 1}": None} if self.pipeline.table.keyed else {}
         self.send(same=price, **{f"new{self.batches}": price, **deleted})
-        self.run()
+        self.run(reached)
+
+    def rows(self) -> list[tuple[str, float]]:
+        return sorted(self.context.spark.table(self.name).select("id", "price").collect())
+
+
+@pytest.fixture
+def shop(folder: Path, spark: SparkSession, request: pytest.FixtureRequest) -> Shop:
+    name = f"shop{next(_numbers)}"
+    return Shop(folder / name, spark, request.param, FOLDER.format(name=name))
 
 
 @pytest.fixture
@@ -100,7 +122,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ["append", "upsert", "totals"])
 def test_a_batch_is_one_commit(mode: str, folder: Path, spark: SparkSession) -> None:
     shop = Shop(folder / f"one_{mode}", spark, mode, FOLDER.format(name=f"one_{mode}"))
     shop.day()
@@ -116,7 +138,7 @@ def test_a_batch_is_one_commit(mode: str, folder: Path, spark: SparkSession) -> 
     assert not [name for name in current.refs if name.startswith("sluice_")]
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ["append", "upsert", "totals"])
 def test_a_batch_asks_a_rest_catalog_little(
     mode: str, folder: Path, spark: SparkSession, rest_catalog: str, quick_store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,3 +161,54 @@ def test_a_batch_asks_a_rest_catalog_little(
             shop.day()
         print(f"{mode}: {len(requests) / BATCHES} requests", *requests[: len(requests) // BATCHES], sep="\n  ")
     assert requests == [f"{method} /api/catalog/v1/namespaces/few_{mode}/tables/orders" for method in ("GET", "POST")] * BATCHES
+
+
+@pytest.mark.parametrize("shop", ["append", "upsert"], indirect=True)
+@pytest.mark.parametrize(
+    "pause", [0, pytest.param(65, marks=pytest.mark.long)]
+)  # seconds; a table refuses snapshots of a minute ago
+def test_a_property_that_others_set_meanwhile_stays_and_nothing_is_written_again(pause: int, shop: Shop, folder: Path) -> None:
+    def disturb() -> None:
+        time.sleep(pause)
+        shop.context.spark.sql(f"ALTER TABLE {shop.name} SET TBLPROPERTIES ('note' = 'kept')")
+
+    shop.day()
+    before = data_files(folder)
+    shop.day()
+    file_count = len(data_files(folder) - before)
+    before = data_files(folder)
+    shop.day(once(disturb, "checked"))
+    assert len(data_files(folder) - before) == file_count
+    table = metadata.read(shop.pipeline.table.catalog, shop.pipeline.table.identifier)
+    assert table is not None and table.properties["note"] == "kept"
+    assert len(shop.rows()) == (2 if shop.pipeline.table.keyed else 6)
+
+
+@pytest.mark.parametrize("shop", ["checked"], indirect=True)
+def test_a_batch_that_is_refused_leaves_no_file(shop: Shop, folder: Path) -> None:
+    shop.day()
+    before = {path for path in folder.rglob("*") if path.is_file()}
+    shop.send(dear=json.dumps({"price": 10}))
+    with pytest.raises(Unexpected):
+        shop.run()
+    assert {path for path in folder.rglob("*") if path.is_file()} <= before
+
+
+@pytest.mark.parametrize("shop", ["upsert"], indirect=True)
+def test_a_snapshot_that_expires_while_a_batch_reads_it(shop: Shop) -> None:
+    shop.day()
+    shop.day()
+    points: list[str] = []
+    maintain = once(lambda: maintained(Context(shop.plan, spark=lambda: shop.context.spark), shop.pipeline), "branched")
+
+    def reached(point: str) -> None:
+        points.append(point)
+        maintain(point)
+
+    shop.day(reached)
+    assert points.count("branched") == 2, "the batch began again"
+    assert shop.rows() == [("new2", 2.0), ("same", 2.0)]
+
+
+def data_files(folder: Path) -> set[Path]:
+    return {path for path in folder.rglob("orders/data/**/*") if path.is_file() and path.suffix in (".parquet", ".puffin")}

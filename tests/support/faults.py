@@ -72,18 +72,6 @@ def publishes(request: Request) -> bool:
     return request.moves("main")
 
 
-def stages(request: Request) -> bool:
-    """Whether the request adds the rows of a batch, on the branch of the attempt."""
-    adds = any(change["action"] == "add-snapshot" for change in request.changes())
-    return adds and any(str(change.get("ref-name")).startswith("sluice_") for change in request.changes())
-
-
-def _updates_glue(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    if old["refs"]["main"] != new["refs"]["main"]:
-        return "publishes"
-    return "stages" if len(old["snapshots"]) < len(new["snapshots"]) else ""
-
-
 def _read(store: str, location: str) -> Mapping[str, Any]:
     login = {"region_name": s3.REGION, "aws_access_key_id": s3.KEY, "aws_secret_access_key": s3.SECRET}
     bucket, _, key = location.removeprefix("s3://").partition("/")
@@ -93,18 +81,13 @@ def _read(store: str, location: str) -> Mapping[str, Any]:
     return document
 
 
-def _in_glue(which: str) -> RequestTest:
+def _publishes_in_glue(request: Request) -> bool:
     """Reads the metadata before and after the request: Glue gets its new place, and not the changes."""
-
-    def updates(request: Request) -> bool:
-        if not request.headers.get("X-Amz-Target", "").endswith(".UpdateTable"):
-            return False
-        parameters = json.loads(request.body)["TableInput"]["Parameters"]
-        names = ("previous_metadata_location", "metadata_location")
-        old, new = (_read(request.behind, parameters[name]) for name in names)
-        return _updates_glue(old, new) == which
-
-    return updates
+    if not request.headers.get("X-Amz-Target", "").endswith(".UpdateTable"):
+        return False
+    parameters = json.loads(request.body)["TableInput"]["Parameters"]
+    old, new = (_read(request.behind, parameters[name]) for name in ("previous_metadata_location", "metadata_location"))
+    return bool(old["refs"]["main"] != new["refs"]["main"])
 
 
 def _puts(ending: str) -> RequestTest:
@@ -116,7 +99,7 @@ PLACES = {
     "rest": Place(
         DOCUMENT,
         "rest",
-        {"publishes": publishes, "stages": stages},
+        {"publishes": publishes},
         {
             **_GATEWAY,
             "429": refused(429),
@@ -127,7 +110,7 @@ PLACES = {
     "glue": Place(
         "catalog: {name}\ntype: glue\nendpoint: {aws}\nwarehouse: s3://sluice/faults\n" + STORAGE + "\n",
         "aws",
-        {"publishes": _in_glue("publishes"), "stages": _in_glue("stages")},
+        {"publishes": _publishes_in_glue},
         {
             **_GATEWAY,
             "throttled": refused_by_aws("ThrottlingException"),

@@ -30,8 +30,11 @@ class Unpublished:
     def put_onto(self, loaded: Any) -> None:
         """Puts the changes onto the table as it is by now. Refused if a snapshot was added, or if a branch or tag that they set has
         moved."""
-        with commit_answers():
-            self._own.putOnto(loaded)
+        try:
+            with commit_answers():
+                self._own.putOnto(loaded)
+        except CommitUnknown as error:  # nothing was sent
+            raise CommitRefused(str(error)) from None
 
     def end(self) -> None:
         """Ends the attempt. Files of which no catalog can know are deleted; if a commit was sent, they stay."""

@@ -26,7 +26,7 @@ from framework.core.rows.frame import frame_of
 from framework.core.rules import attempts, protocol, refusals
 from framework.core.rules.protocol import Position, Range, TableState, TopicState, Verdict, verdict
 from framework.core.schemas import schema_lookup
-from framework.core.spark.causes import commit_failed
+from framework.core.spark.causes import commit_failed, is_spark_gone
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown
 from framework.core.spark.reading_errors import named_errors
 from framework.core.staging import StagingTarget, admission, state as states
@@ -144,6 +144,11 @@ class Attempt:
             with suppress(BatchError):  # the error that stopped the batch is the one to raise
                 sweep.withdraw(self.lake, self.pipeline, self.attempt, self.own.is_sent)
             raise
+        except Exception as error:
+            if is_spark_gone(error) or not self._has_expired(opened.main):
+                raise
+            self.cause = f"the snapshot that the batch read has expired: {error}"
+            prepared, outcome = None, Verdict.RESTAGE
         if prepared is None or outcome is not Verdict.DONE:
             sweep.withdraw(self.lake, self.pipeline, self.attempt, self.own.is_sent)
             return outcome
@@ -278,6 +283,11 @@ class Attempt:
     def _restage(self, error: CommitRefused | CommitUnknown) -> Verdict:
         self.cause = str(error)
         return Verdict.RESTAGE
+
+    def _has_expired(self, snapshot: int) -> bool:
+        """Whether the table does not have the snapshot any more, so that its files may be gone. No branch keeps it for the attempt."""
+        table = self.lake.load(self.pipeline.table.identifier)
+        return table is not None and table.snapshot(snapshot) is None
 
     def _table(self) -> Any:
         table = self.lake.load(self.pipeline.table.identifier)

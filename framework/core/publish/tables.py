@@ -28,7 +28,7 @@ LAYOUT = {
     "write.parquet.compression-codec": "zstd",
     "write.parquet.compression-level": "1",
     "write.metadata.delete-after-commit.enabled": "true",
-    "write.metadata.previous-versions-max": "100",
+    "write.metadata.previous-versions-max": "33",  # a version for each batch
 }
 _ROWS_CHANGE = {
     **{f"write.{kind}.mode": "merge-on-read" for kind in ("merge", "update", "delete")},  # no file is rewritten

@@ -8,7 +8,9 @@ import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.ContentFile;
 import org.apache.iceberg.HasTableOperations;
 import org.apache.iceberg.ManifestFile;
+import org.apache.iceberg.MetadataUpdate;
 import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.SnapshotParser;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.TableOperations;
@@ -87,9 +89,19 @@ public final class Unpublished implements TableOperations {
     TableMetadata newer = catalog.current();
     UpdateRequirements.forUpdateTable(base, now.changes()).forEach(requirement -> requirement.validate(newer));
     TableMetadata.Builder changed = TableMetadata.buildFrom(newer);
-    now.changes().forEach(change -> change.applyTo(changed));
+    now.changes().forEach(change -> later(change).applyTo(changed));
     base = newer;
     become(changed.build());
+  }
+
+  /** A snapshot of now: a table takes none that is a minute older than its last change. */
+  private static MetadataUpdate later(MetadataUpdate change) {
+    if (!(change instanceof MetadataUpdate.AddSnapshot added)) {
+      return change;
+    }
+    String text = SnapshotParser.toJson(added.snapshot());
+    String time = "\"timestamp-ms\":" + System.currentTimeMillis();
+    return new MetadataUpdate.AddSnapshot(SnapshotParser.fromJson(text.replaceFirst("\"timestamp-ms\":\\d+", time)));
   }
 
   /** Deletes the files that only this attempt has. For who knows that no commit of it was ever sent. */
