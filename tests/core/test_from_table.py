@@ -14,7 +14,7 @@ import pytest
 from framework.core.context.context import Context
 from framework.core.iceberg.at import OfBatch
 from framework.core.maintain import maintain
-from framework.core.publish.batch import look_at_source
+from framework.core.publish.batch import source_backlog
 from framework.core.rules.protocol import KILL_POINTS
 from framework.operations.undo import accept, rollback
 from framework.plan import Pipeline
@@ -147,7 +147,7 @@ def test_a_compaction_is_no_news(log: _Log) -> None:
     context = Context(log.project.plan, spark=lambda: log.project.spark)
     lines, oslo = (next(pipeline for pipeline in context.plan.pipelines if pipeline.name == name) for name in ("lines", "oslo"))
     assert any("into 1" in line for done in maintain.maintain(context, lines) for line in done.says)
-    assert look_at_source(context, oslo).rows == 0
+    assert source_backlog(context, oslo).rows == 0
     log.send(7)
     assert log.run("lines", "oslo") == []
     assert log.ids("oslo") == [1, 3, 5, 7]

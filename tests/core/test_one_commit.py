@@ -1,4 +1,4 @@
-"""What a batch costs its catalog: one commit, and few requests; and what an attempt leaves that never published."""
+"""The cost of a batch for its catalog: one commit, and few requests; and attempts that are refused or disturbed."""
 
 from __future__ import annotations
 

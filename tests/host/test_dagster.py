@@ -330,7 +330,7 @@ def test_materialize_brings_everything_up_to_date(
         *(f"{project.topic}/{part}: offsets 0 to {(16, 16, 15)[part]}" for part in range(3)),
         "starting Spark, which takes a few seconds",
         f"Spark {pyspark.__version__} runs after … s",
-        "reading the next messages and writing their rows to a staging branch",
+        "reading the next messages and writing their rows to files",
         "the rows are written; checking them before they are published",
         "publishing the batch",
         "the batch is published",

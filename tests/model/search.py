@@ -129,7 +129,7 @@ def in_turns() -> Iterator[Schedule]:
 
 
 def taken_back() -> Iterator[Schedule]:
-    """The same, where main goes back to an older snapshot and returns meanwhile."""
+    """Schedules in which main goes back to an older snapshot meanwhile, and returns."""
     for first, second, third, happens in product(range(1, 5), _STEPS, _STEPS[:14], ("restore", "foreign")):
         yield (f"a{first}", "grow", f"b{second}", "day", "rollback", f"a{third}", happens, "b*", "a*")
 

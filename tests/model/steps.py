@@ -84,23 +84,22 @@ def batch(world: World, me: Actor) -> Steps:
     raise Ended("table-busy")
 
 
-def _run(world: World, me: str) -> Judging:
+def _run(world: World, me: str, has_swept: bool = False) -> Judging:
     """`attempt.Attempt.run`: None once it is over, else why it begins again."""
     early = world.topic
     if world.broken is Broken.LOOK_FIRST:
         yield ""
     table = yield from open_table(world)
     yield ""
-    if _dead(world, me, world.bad):  # before this run adds to them: runs may die each time
-        yield from _sweep(world, me)
-        table = yield from open_table(world)
-        yield ""
     topic = early if world.broken is Broken.LOOK_FIRST else world.topic
     opened = state(table, world.owner)
     yield "opened"
     position = check(world, opened, topic)
     if world.broken is not Broken.NO_ROLL_FORWARD:
         yield from roll_forward(world, position, opened.uuid)
+    if not has_swept and _dead(world, me, world.bad):  # before this run adds to them: runs may die each time
+        yield from _sweep(world, me)
+        return (yield from _run(world, me, has_swept=True))
     yield "rolled_forward"
     range_ = next_range(position, topic, LIMIT)
     if range_ is None:

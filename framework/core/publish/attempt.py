@@ -1,4 +1,4 @@
-"""One try to publish a batch: its rows on a branch of its own, then the table and the position in one commit, and then the bad rows.
+"""One try to publish a batch: its rows in files that nobody knows, then the table and the position in one commit, and then the bad rows.
 
 Guarantee: each message is in the table or in the bad rows exactly once, whatever dies when (DECISIONS.md, "Exactly once").
 """
@@ -54,7 +54,7 @@ class Stopwatch:
 
 
 @dataclass(frozen=True)
-class Seen:
+class TopicReading:
     """The topics as they were after the table had this position."""
 
     uuid: str
@@ -83,7 +83,7 @@ class Attempt:
         attempt: str,
         stopwatch: Stopwatch,
         replayed: BadRowSource | None = None,
-        seen: Seen | None = None,
+        reading: TopicReading | None = None,
     ) -> None:
         self.context = context
         self.pipeline = pipeline
@@ -91,10 +91,11 @@ class Attempt:
         self.stopwatch = stopwatch
         self.lake: TableStore = context.lake(pipeline)
         self.replayed = replayed
-        self.seen = seen
+        self.reading = reading
         self.source = replayed or context.source(pipeline)
         self.reached: Callable[[str], None] = context.reached
         self.own: Unpublished | None = None  # the table as this attempt changes it
+        self.has_swept = False
         self.cause = ""  # the catalog's error text when it last refused a commit
 
     def run(self) -> Staged | Verdict | None:
@@ -109,15 +110,16 @@ class Attempt:
             adopt(self.context, self.lake, self.pipeline)
         table = open_table(self.context, self.lake, self.pipeline)
         opened = state(table)
-        # Before this run adds to what attempts have left that died: each run may die.
-        if sweep.is_due(self.lake, opened) and sweep.sweep(self.lake, self.pipeline):
-            table = open_table(self.context, self.lake, self.pipeline)
-            opened = state(table)
         attempts.works_on(self.attempt, opened.uuid)
         topic = self._topic_state(opened)
         self.reached("opened")
         position = refusals.check(self.pipeline, opened, topic)
         side_tables.roll_forward(self.lake, self.pipeline, opened.uuid, position)
+        # Before this run adds to what attempts have left that died: each run may die.
+        if not self.has_swept and sweep.is_due(self.lake, opened):
+            self.has_swept = True
+            if sweep.sweep(self.lake, self.pipeline):
+                return self._run()  # on the table as it is now
         self.reached("rolled_forward")
         if position.topics.keys() != topic.topics.keys():
             try:
@@ -166,10 +168,10 @@ class Attempt:
 
     def _topic_state(self, opened: TableState) -> TopicState:
         """The topics as they are after the table was opened: before it they could seem to have lost messages that others have read
-        meanwhile. If the table has not moved since they were seen, that was after it."""
-        seen = self.seen
-        if seen is not None and not self.replayed and (seen.uuid, seen.position) == (opened.uuid, opened.position):
-            return seen.topic
+        meanwhile. If the table has not moved since they were read, that was after it."""
+        reading = self.reading
+        if reading is not None and not self.replayed and (reading.uuid, reading.position) == (opened.uuid, opened.position):
+            return reading.topic
         return self.source.topic_state()
 
     def _stage(self, table: Any, opened: TableState, position: Position, topic: TopicState, range_: Range) -> Staged | None:

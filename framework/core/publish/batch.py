@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from framework.core.context.context import Context
 from framework.core.iceberg import table_state
-from framework.core.publish.attempt import Attempt, Seen, Staged, Stopwatch
+from framework.core.publish.attempt import Attempt, Staged, Stopwatch, TopicReading
 from framework.core.publish.bad_row_source import BadRowSource
 from framework.core.publish.pinning import pinned
 from framework.core.rows.counts import BatchCounts, Changed, UnmetExpectation
@@ -26,11 +26,11 @@ _MAX_STARTS = 200  # how often a batch begins again because another run was fast
 
 
 @dataclass(frozen=True)
-class Look:
-    """About how many messages or rows wait; with 0 there is nothing to do. `seen` is what the next batch need not ask for again."""
+class Backlog:
+    """About how many messages or rows wait; with 0 there is nothing to do. `reading` is of the topics, for the next batch."""
 
     rows: int
-    seen: Seen | None = None
+    reading: TopicReading | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,26 +73,29 @@ class Batch:
         return sum(seconds for phase, seconds in self.phases if phase != _START)
 
 
-def look_at_source(context: Context, pipeline: Pipeline) -> Look:
-    """What waits now, without starting Spark. Raises a refusal, as a batch would."""
+def source_backlog(context: Context, pipeline: Pipeline) -> Backlog:
+    """Counts what waits in the source, without starting Spark. Raises a refusal, as a batch would."""
     state = table_state.state(pipeline.table)
     source = context.source(pipeline)
     topic = source.topic_state()
     if state is None or state.position is None or protocol.standing(state) is protocol.Standing.ROLLED_BACK:
-        return Look(max(1, source.at_most(topic)))
+        return Backlog(max(1, source.at_most(topic)))
     position = refusals.check(pipeline, state, topic)
     if position.topics.keys() != topic.topics.keys():
-        return Look(max(1, source.at_most(topic)))
+        return Backlog(max(1, source.at_most(topic)))
     range_ = source.next(position, topic)
     rows = max(1, source.lag(range_)) if range_ else int(table_state.pending(pipeline, position))
-    return Look(rows, None if pipeline.source else Seen(state.uuid, position, topic))
+    return Backlog(rows, None if pipeline.source else TopicReading(state.uuid, position, topic))
 
 
 def next_batch(
-    context: Context, pipeline: Pipeline, replayed: Callable[[Pipeline], BadRowSource] | None = None, seen: Seen | None = None
+    context: Context,
+    pipeline: Pipeline,
+    replayed: Callable[[Pipeline], BadRowSource] | None = None,
+    reading: TopicReading | None = None,
 ) -> Batch | None:
-    """Publishes the next batch, of the pipeline's source or of bad rows that are replayed; None where nothing waits. What was `seen` a
-    moment ago is not asked for again."""
+    """Publishes the next batch, of the pipeline's source or of bad rows that are replayed; None where nothing waits. A
+    `reading` of the topics of a moment ago saves another one."""
     stopwatch = Stopwatch()
     context.lake(pipeline)
     context.provide_keys(pipeline)
@@ -101,8 +104,8 @@ def next_batch(
     for _ in range(_MAX_STARTS):
         with attempts.attempt() as attempt:
             pinned_pipeline = pinned(pipeline, context.clock())
-            attempt_run = Attempt(context, pinned_pipeline, attempt, stopwatch, replayed and replayed(pinned_pipeline), seen)
-            seen = None  # another attempt looks for itself: something has changed
+            attempt_run = Attempt(context, pinned_pipeline, attempt, stopwatch, replayed and replayed(pinned_pipeline), reading)
+            reading = None  # another attempt looks for itself: something has changed
             try:
                 outcome = attempt_run.run()
             except schema_lookup.UnknownSchemas as unknown:

@@ -14,7 +14,7 @@ from framework.base.clock import micros
 from framework.core.context.context import Context
 from framework.core.iceberg import metadata, table_state
 from framework.core.publish.bad_row_source import BadRowSource
-from framework.core.publish.batch import Batch, Look, look_at_source, next_batch
+from framework.core.publish.batch import Backlog, Batch, next_batch, source_backlog
 from framework.core.rules import protocol
 from framework.core.rules.protocol import Position
 from framework.plan import LOST_BYTES, OPEN, WAITS, Pipeline
@@ -41,10 +41,10 @@ class _Try:
     time: int
 
 
-def look(context: Context, pipeline: Pipeline) -> Look:
-    """What waits, in the source and for rows of joined tables, without starting Spark. Raises a refusal, as a batch would."""
-    seen = look_at_source(context, pipeline)
-    return seen if seen.rows else replace(seen, rows=int(due(pipeline, context.clock()) is not None))
+def backlog(context: Context, pipeline: Pipeline) -> Backlog:
+    """Counts what waits, in the source and for rows of joined tables, without starting Spark. Raises a refusal, as a batch would."""
+    waiting = source_backlog(context, pipeline)
+    return waiting if waiting.rows else replace(waiting, rows=int(due(pipeline, context.clock()) is not None))
 
 
 def due(pipeline: Pipeline, time: datetime) -> str | None:

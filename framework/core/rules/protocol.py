@@ -38,10 +38,10 @@ KILL_POINTS = (
     "opened",  # the table is loaded; where it was missing, it is created
     "rolled_forward",  # the side rows that the last batch did not publish are published
     "ranged",  # the offsets are chosen
-    "branched",  # the attempt's branches exist and are empty
-    "staged",  # the rows are on the branch
+    "branched",  # the attempt has the table for itself, with an empty branch
+    "staged",  # the rows are on that branch, of which no catalog knows
     "staged_bad_rows",  # the bad rows are on theirs
-    "checked",  # all checks are done; the commit is next
+    "checked",  # all checks are done; the only commit to the table is next
     "published",  # the table's commit is done
     "published_bad_rows",  # the bad rows' commit is done
     "swept",  # branches of dead attempts are gone

@@ -17,7 +17,7 @@ from framework.core.follow import follow
 from framework.core.follow.follow import Followed
 from framework.core.maintain import maintain
 from framework.core.publish import waiting
-from framework.core.publish.batch import Batch, Look, next_batch
+from framework.core.publish.batch import Backlog, Batch, next_batch
 from framework.core.rules import journal
 from framework.core.run.events import BatchDone, Began, Ended, Event, Failed, LeftOut, Maintained
 from framework.core.run.failures import named
@@ -140,11 +140,11 @@ def _batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool]) 
     """The pipeline's batches, until nothing waits in its topics. If nothing waits at first, no JVM starts. The outcome is recorded, and
     every error has a code."""
     try:
-        look = waiting.look(context, pipeline)
-        yield Began(pipeline, look.rows)
-        if look.rows:
-            context.expect(look.rows)
-            for batch in _published(context, pipeline, look):
+        backlog = waiting.backlog(context, pipeline)
+        yield Began(pipeline, backlog.rows)
+        if backlog.rows:
+            context.expect(backlog.rows)
+            for batch in _published(context, pipeline, backlog):
                 yield BatchDone(pipeline, batch)
             if journal.read(pipeline.journal_name).paused:
                 return
@@ -164,19 +164,19 @@ def batches(context: Context, pipeline: Pipeline) -> Iterator[Batch]:
             yield event.batch
 
 
-def _published(context: Context, pipeline: Pipeline, look: Look) -> Iterator[Batch]:
+def _published(context: Context, pipeline: Pipeline, backlog: Backlog) -> Iterator[Batch]:
     """Publishes batches until nothing waits or the pipeline is paused. Before a run, `refuse_paused` raises."""
-    seen = look.seen
+    reading = backlog.reading
     while not journal.read(pipeline.journal_name).paused:
         pipeline = context.schemas.current(pipeline)
-        batch = next_batch(context, pipeline, seen=seen)
+        batch = next_batch(context, pipeline, reading=reading)
         if batch is None:
             yield from waiting.batches(context, pipeline)
             return
         yield batch
-        seen = None
+        reading = None
         if not batch.waiting:
-            look = waiting.look(context, pipeline)
-            seen = look.seen
-            if not look.rows:
+            backlog = waiting.backlog(context, pipeline)
+            reading = backlog.reading
+            if not backlog.rows:
                 return

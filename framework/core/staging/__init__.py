@@ -105,7 +105,7 @@ class StagingTarget:
     def branch(self, name: str) -> str:
         return f"{self.name}.{identifier(f'branch_{name}')}"
 
-    def seen(self, name: str) -> str:
+    def published_branch(self, name: str) -> str:
         """A published branch as the attempt sees it, which asks no catalog (`SecretCatalog.java`)."""
         return self.branch(f"{name}@{self.attempt}" if self.attempt else name)
 

@@ -29,7 +29,7 @@ def remembered(target: StagingTarget, state: State) -> DataFrame | None:
     from pyspark.sql import DataFrame
 
     parts = state_branches.parts(target.table, state.name)
-    frames = (target.spark.table(target.seen(part)) for part in parts)
+    frames = (target.spark.table(target.published_branch(part)) for part in parts)
     return reduce(DataFrame.unionByName, frames).select(*map(identifier, state.columns)) if parts else None
 
 
@@ -43,7 +43,7 @@ def remember(
     is_full = state_branches.begin(target.lake, target.table, target.attempt, branch) >= _MAX_FILES
     rows = rows.select(*map(identifier, state.columns))
     if is_full:
-        rows = rows.unionByName(target.spark.table(target.seen(branch)).select(*rows.columns))
+        rows = rows.unionByName(target.spark.table(target.published_branch(branch)).select(*rows.columns))
         rows = (reduced(rows) if reduced else rows.distinct()).coalesce(1)
     writer = rows.writeTo(target.branch(protocol.staged_state(branch, target.attempt)))
     writer = writer.option(f"snapshot-property.{protocol.ATTEMPT}", target.attempt)

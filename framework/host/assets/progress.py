@@ -17,7 +17,7 @@ from framework.plan import Pipeline, Plan
 
 _MAX_PARTITIONS = 10  # partitions that are named
 _POINTS = {
-    "branched": "reading the next messages and writing their rows to a staging branch",
+    "branched": "reading the next messages and writing their rows to files",
     "staged": "the rows are written; checking them before they are published",
     "checked": "publishing the batch",
     "published": "the batch is published",

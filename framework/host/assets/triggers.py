@@ -108,7 +108,7 @@ class Triggers:
         try:
             journal.refuse_paused(pipeline)
             with self.outages.asking(pipeline):
-                if not waiting.look(self.engine, pipeline).rows and not follow.should_try(pipeline):
+                if not waiting.backlog(self.engine, pipeline).rows and not follow.should_try(pipeline):
                     return SkipReason("nothing waits")
             with self._registry:
                 failed = same_failure.same_failure(self.engine, pipeline)
