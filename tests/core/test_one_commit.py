@@ -27,6 +27,7 @@ from tests.support.proxy import Request, between
 from tests.support.rest_catalog import DOCUMENT, login
 from tests.support.spark_catalogs import tell
 from tests.support.troubles import maintained
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -167,9 +168,10 @@ def test_a_batch_asks_a_rest_catalog_little(
 @pytest.mark.parametrize(
     "pause", [0, pytest.param(65, marks=pytest.mark.long)]
 )  # seconds; a table refuses snapshots of a minute ago
-def test_a_property_that_others_set_meanwhile_stays_and_nothing_is_written_again(pause: int, shop: Shop, folder: Path) -> None:
+def test_a_property_that_others_set_meanwhile_stays_and_nothing_is_written_again(age: int, shop: Shop, folder: Path) -> None:
     def disturb() -> None:
-        time.sleep(pause)
+        staged = time.monotonic()
+        until(lambda: time.monotonic() - staged >= age, "time stands still", 2 * age + 1)
         shop.context.spark.sql(f"ALTER TABLE {shop.name} SET TBLPROPERTIES ('note' = 'kept')")
 
     shop.day()
