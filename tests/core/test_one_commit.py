@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from framework.base.clock import utc_now
 from framework.base.errors import Unexpected
 from framework.core.context.context import Context
 from framework.core.iceberg import metadata
+from framework.core.maintain import maintain
 from framework.core.publish.batch import next_batch
 from framework.core.spark import session
 from framework.host.plans import make
@@ -98,7 +100,7 @@ class Shop:
     def run(self, reached: Callable[[str], None] = lambda _: None) -> None:
         self.context.reached = reached
         self.context._source = GivenMessages(tuple(self.messages), self.batches, 1)
-        assert next_batch(self.context, self.pipeline) is not None
+        next_batch(self.context, self.pipeline)
 
     def day(self, reached: Callable[[str], None] = lambda _: None) -> None:
         """A batch with a new key and a changed one and, if the table has one row per key, a deleted one."""
@@ -106,6 +108,11 @@ class Shop:
         deleted = {f"new{self.batches - 1}": None} if self.pipeline.table.keyed else {}
         self.send(same=price, **{f"new{self.batches}": price, **deleted})
         self.run(reached)
+
+    def another(self) -> None:
+        """Another process takes the batch."""
+        source = self.context._source
+        assert next_batch(Context(self.plan, spark=lambda: self.context.spark, source=source), self.pipeline) is not None
 
     def rows(self) -> list[tuple[str, float]]:
         return sorted(self.context.spark.table(self.name).select("id", "price").collect())
@@ -201,15 +208,40 @@ def test_a_snapshot_that_expires_while_a_batch_reads_it(shop: Shop) -> None:
     shop.day()
     shop.day()
     points: list[str] = []
-    maintain = once(lambda: maintained(Context(shop.plan, spark=lambda: shop.context.spark), shop.pipeline), "branched")
+    maintaining = once(lambda: maintained(Context(shop.plan, spark=lambda: shop.context.spark), shop.pipeline), "branched")
 
     def reached(point: str) -> None:
         points.append(point)
-        maintain(point)
+        maintaining(point)
 
     shop.day(reached)
     assert points.count("branched") == 2, "the batch began again"
     assert shop.rows() == [("new2", 2.0), ("same", 2.0)]
+
+
+@pytest.mark.parametrize("shop", ["append", "upsert"], indirect=True)
+def test_an_attempt_that_another_overtakes_leaves_no_file(shop: Shop, folder: Path) -> None:
+    shop.day()
+    shop.day(once(lambda: shop.another(), "checked"))
+    files = shop.context.spark.table(f"{shop.name}.all_files").select("file_path").collect()
+    assert {path.resolve() for path in data_files(folder)} == {Path(row[0].removeprefix("file:")).resolve() for row in files}
+
+
+@pytest.mark.parametrize("shop", ["append"], indirect=True)
+def test_files_that_are_old_are_no_attempts_any_more(shop: Shop, folder: Path) -> None:
+    """A process that stands still for days is refused once `maintain` has deleted its files, which no commit named."""
+    shop.day()
+    before = data_files(folder)
+    deleted: list[Path] = []
+
+    def clean() -> None:
+        of_attempt = data_files(folder) - before
+        later = Context(shop.plan, spark=lambda: shop.context.spark, clock=lambda: utc_now() + timedelta(days=9))
+        assert list(maintain.maintain(later, shop.pipeline))
+        deleted.extend(of_attempt - data_files(folder))
+
+    shop.day(once(clean, "checked"))
+    assert deleted and len(shop.rows()) == 4
 
 
 def data_files(folder: Path) -> set[Path]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from framework.base.errors import RefusedError
+from framework.core.rules import attempts
 from framework.core.rules.protocol import (
     LostOffsets,
     Position,
@@ -222,3 +224,17 @@ def test_a_short_text_that_is_cut_off_is_unreadable(text: str) -> None:
     whole = position_at({}).text()
     with pytest.raises(RefusedError, match="cannot be read as a position"):
         Position.read(whole.replace('"ends":{}', f'"ends":{text}'))
+
+
+def test_the_attempts_that_work_on_a_table_are_known_while_they_are_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path))
+    with attempts.attempt() as name:
+        attempts.works_on(name, "one")
+        attempts.works_on(name, "one")
+        assert (attempts.of("one"), attempts.of("other")) == ([name], [])
+        assert not attempts.is_dead(name)
+    assert attempts.of("one") == [name] and attempts.is_dead(name), "what it has left is still to be swept"
+    attempts.forget(name)
+    assert attempts.of("one") == []

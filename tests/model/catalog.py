@@ -123,6 +123,12 @@ class Table:
         """The metadata with these rows in main, of which the catalog does not know yet."""
         return self._grown(base, None, base.main, self.catalog.rows[base.main] + rows, attempt, position)
 
+    def fence(self) -> None:
+        """A snapshot without rows, on a branch that the same commit removes."""
+        base = self.current()
+        grown = self._grown(base, "fence", base.main, self.catalog.rows[base.main], None, None)
+        self.commit(base, grown._replace(branches=base.branches))
+
     def rewrite(self, base: Metadata, rows: tuple[Span, ...]) -> None:
         """Main with these rows instead of those it has."""
         self.commit(base, self._grown(base, None, base.main, rows, None, None))

@@ -134,6 +134,12 @@ def taken_back() -> Iterator[Schedule]:
         yield (f"a{first}", "grow", f"b{second}", "day", "rollback", f"a{third}", happens, "b*", "a*")
 
 
+def rolled_back() -> Iterator[Schedule]:
+    """A table that is rolled back under a run, and whose older snapshots expire then."""
+    for first, second in product(_STEPS, (*_STEPS[::2], "*")):
+        yield ("a*", "grow", f"a{first}", "rollback", f"a{second}", "expire", "a*")
+
+
 def unanswered() -> Iterator[Schedule]:
     """Each commit of one actor gets no answer, until it gives up; the first of them arrives later, while another works."""
     for first, steps, second in product(_STEPS, range(1, 4), (*_STEPS[::3], "*")):

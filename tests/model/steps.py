@@ -41,6 +41,7 @@ class Broken(Enum):
     UNFENCED = "bad rows of an attempt that seems dead are swept, though it can still be published"
     FENCED_AFTERWARDS = "the fence comes behind the sweep"
     FENCED_BY_MAIN = "whether an attempt can still be published is told by whether main is where it was when it began"
+    FENCE_ON_MAIN = "the fence moves main, and so hides that another program has rolled it back"
     FENCE_UNASKED = "they are swept though the fence was refused"
     WITHDRAWN_UNFENCED = "an attempt gives up and takes its bad rows back, though an answer to its commit was lost"
     ASKED_BEFORE_FENCE = "which of them was published is asked before the fence alone"
@@ -369,7 +370,7 @@ def _sweep_bad_rows(world: World, waiting: list[str], gone: set[str]) -> Steps:
     if _can_publish(world, table, waiting) and world.broken not in (Broken.UNFENCED, Broken.FENCED_AFTERWARDS):
         yield ""
         try:
-            world.table.append(None, ())
+            _fence(world)
         except (Refused, AnswerLost, Invalid):
             if world.broken is not Broken.FENCE_UNASKED:
                 return
@@ -385,7 +386,15 @@ def _sweep_bad_rows(world: World, waiting: list[str], gone: set[str]) -> Steps:
     if world.broken is Broken.FENCED_AFTERWARDS:
         yield ""
         with suppress(Refused, AnswerLost, Invalid):
-            world.table.append(None, ())
+            _fence(world)
+
+
+def _fence(world: World) -> None:
+    """`moves.fence`"""
+    if world.broken is Broken.FENCE_ON_MAIN:
+        world.table.append(None, ())
+    else:
+        world.table.fence()
 
 
 def _can_publish(world: World, table: Metadata, waiting: list[str]) -> bool:

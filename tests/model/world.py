@@ -101,6 +101,7 @@ class World:
         self.old: set[str] = set()  # attempts that other machines take for dead, by their age
         self.disturbed = 0  # how often something happened that may come between a batch and its commit
         self.rolled_away: set[int] = set()
+        self.by_hand: set[int] = set()  # snapshots of other programs
         self.settled: dict[str, dict[str, int]] = {}  # what the table held of topics that are gone
         self.skipped: set[tuple[str, str, int]] = set()  # messages that Kafka had no longer when a position went past them
         self.reached: set[str] = set()
@@ -265,6 +266,9 @@ def _would_hide_rollback(world: World) -> bool:
     table = world.table.now
     if table is None or table.position is None or not world.is_rolled_back():
         return False
+    newer = [table.snapshots[at] for at in world.lineage() if at in table.snapshots]
+    if not any(each.id in world.by_hand or each.compacts for each in newer):
+        return False
     left = kept(table)
     oldest = next(at for at in world.lineage() if world.catalog.parents[at] not in left)
     return world.catalog.parents[oldest] is not None and table.snapshots[oldest].sequence > table.position.sequence
@@ -296,7 +300,7 @@ def restore(world: World) -> bool:
 def foreign(world: World) -> bool:
     if world.table.now is None:
         return False
-    _grow_by_hand(world.table)
+    world.by_hand.add(_grow_by_hand(world.table))
     return True
 
 
@@ -307,9 +311,10 @@ def foreign_bad(world: World) -> bool:
     return True
 
 
-def _grow_by_hand(table: Table) -> None:
+def _grow_by_hand(table: Table) -> int:
     table.catalog.answer = ""
     table.append(None, ())
+    return table.current().main
 
 
 def drop(world: World) -> bool:

@@ -30,10 +30,14 @@ def prepare(table: Any, attempt: str, position: Position, forget: Iterable[str] 
 
 
 def fence(lake: TableStore, table: Any) -> None:
-    """Adds a snapshot without rows. No catalog takes a snapshot of an attempt that began before it."""
+    """Takes a sequence number, so that no catalog takes the snapshot of an attempt that began before. Main stays where it is: on top of a
+    rollback of another program, a snapshot would hide it."""
     with commit_answers():
         transaction = table.newTransaction()
-        transaction.newAppend().set(protocol.PINNED, "true").commit()
+        scratch = unused_name(transaction.table(), f"{protocol.BRANCH}fence")
+        transaction.manageSnapshots().createBranch(scratch, transaction.table().currentSnapshot().snapshotId()).commit()
+        transaction.newAppend().toBranch(scratch).set(protocol.PINNED, "true").commit()
+        transaction.manageSnapshots().removeBranch(scratch).commit()
         lake.commit(transaction)
 
 

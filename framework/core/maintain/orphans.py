@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from framework.core.iceberg import deletable_files, metadata
+from framework.core.iceberg import deletable_files, metadata, moves
 from framework.core.iceberg.lake import TableStore
 from framework.core.iceberg.second_identity import second_pipeline
 from framework.core.maintain import others
+from framework.core.spark.java_errors import CommitRefused, CommitUnknown
 from framework.plan import Pipeline
 from framework.sql.quote import identifier
 from framework.systems.catalogs import ANY_TIME
@@ -25,12 +26,27 @@ def delete_orphans(lake: TableStore, pipeline: Pipeline, name: str, current_time
     if table is None:
         return 0
     files, location = table.files, str(table.document["location"])
-    old_files = unnamed(lake, pipeline, name, current_time - timedelta(seconds=pipeline.maintain.orphans_after))
+    time_limit = current_time - timedelta(seconds=pipeline.maintain.orphans_after)
+    if not unnamed(lake, pipeline, name, time_limit) or not _fenced(lake, pipeline, name):
+        return 0
+    old_files = unnamed(lake, pipeline, name, time_limit)
     by_others = others.named(table, set(files.older(location))) if old_files else None
     if by_others is None:
         return 0
     folders = deletable_files.of_attempts(files, location, table.properties.get("write.data.path"))
     return deletable_files.delete(files, old_files - by_others, folders)
+
+
+def _fenced(lake: TableStore, pipeline: Pipeline, name: str) -> bool:
+    """Makes sure that no attempt is published any more that began before now, however long it was stopped: old files may be its rows."""
+    for identifier_ in (name, second_pipeline(pipeline).table.identifier):
+        table = lake.find(identifier_)
+        try:
+            if table is not None and table.currentSnapshot() is not None:
+                moves.fence(lake, table)
+        except (CommitRefused, CommitUnknown):
+            return False
+    return True
 
 
 def unnamed(lake: TableStore, pipeline: Pipeline, name: str, time_limit: datetime = ANY_TIME) -> set[str]:

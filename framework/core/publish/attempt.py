@@ -144,15 +144,15 @@ class Attempt:
             outcome = self._publish(self.own, opened, topic, prepared) if prepared else Verdict.RESTAGE
         except (RefusedError, schema_lookup.UnknownSchemas):
             with suppress(BatchError):  # the error that stopped the batch is the one to raise
-                sweep.withdraw(self.lake, self.pipeline, self.attempt, self.own.is_sent)
+                sweep.withdraw(self.lake, self.pipeline, self.attempt, self.own.may_be_published)
             raise
         except Exception as error:
-            if is_spark_gone(error) or not self._has_expired(opened.main):
+            if self.own.may_be_published or is_spark_gone(error) or not self._has_moved(opened):
                 raise
-            self.cause = f"the snapshot that the batch read has expired: {error}"
+            self.cause = f"the table moved while a batch read it: {error}"
             prepared, outcome = None, Verdict.RESTAGE
         if prepared is None or outcome is not Verdict.DONE:
-            sweep.withdraw(self.lake, self.pipeline, self.attempt, self.own.is_sent)
+            sweep.withdraw(self.lake, self.pipeline, self.attempt, self.own.may_be_published)
             return outcome
         self.reached("published")
         if prepared.position.is_followed:
@@ -262,7 +262,10 @@ class Attempt:
         """Publishes the batch by one commit. Returns DONE, or the verdict by which the batch begins again."""
         if self.source.ids() != topic.topics:
             return Verdict.AGAIN
-        moves.prepare(own.table, self.attempt, prepared.position, prepared.forget)
+        try:
+            moves.prepare(own.table, self.attempt, prepared.position, prepared.forget)
+        except CommitRefused as error:
+            return self._restage(error)
         for _ in range(_TRIES):
             self.reached("checked")
             try:
@@ -272,13 +275,14 @@ class Attempt:
                 self._restage(error)
             # An attempt whose answer was lost finds its own id.
             table = self._table()
+            own.judge(table)
             outcome = verdict(opened, state(table), self.attempt, prepared.snapshot)
             if outcome is not Verdict.PUBLISH:
                 return outcome
             try:
                 own.put_onto(table)
-            except CommitRefused as error:
-                return self._restage(error)
+            except CommitRefused:
+                return Verdict.AGAIN  # a snapshot came, on a branch of another program or as a fence
         message = f"the catalog did not accept the commit to {self.pipeline.table.identifier} in {_TRIES} tries"
         raise commit_failed("not-published", message, self.cause, "nothing was lost: run again")
 
@@ -286,10 +290,11 @@ class Attempt:
         self.cause = str(error)
         return Verdict.RESTAGE
 
-    def _has_expired(self, snapshot: int) -> bool:
-        """Whether the table does not have the snapshot any more, so that its files may be gone. No branch keeps it for the attempt."""
+    def _has_moved(self, opened: TableState) -> bool:
+        """Whether another commit has moved the table, so that files that the attempt reads may be gone. No branch keeps them for it."""
         table = self.lake.load(self.pipeline.table.identifier)
-        return table is not None and table.snapshot(snapshot) is None
+        current = None if table is None else state(table)
+        return current is not None and (current.main, current.position) != (opened.main, opened.position)
 
     def _table(self) -> Any:
         table = self.lake.load(self.pipeline.table.identifier)

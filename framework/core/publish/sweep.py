@@ -45,11 +45,11 @@ def sweep(lake: TableStore, pipeline: Pipeline) -> bool:
     return True
 
 
-def withdraw(lake: TableStore, pipeline: Pipeline, attempt: str, is_sent: bool) -> None:
-    """Deletes the side branches of an attempt of this process that will not publish, if the catalog allows it now. `is_sent`: it has sent a
-    commit, whose answer may be lost."""
+def withdraw(lake: TableStore, pipeline: Pipeline, attempt: str, may_be_published: bool) -> None:
+    """Deletes the side branches of an attempt of this process that has ended, if the catalog allows it now. `may_be_published`: it has sent
+    a commit, which may be done or still come."""
     sides = _with_branch(_sides(lake, pipeline), attempt)
-    if sides and is_sent:
+    if sides and may_be_published:
         _sweep_sides(lake, pipeline, sides, {attempt})
     else:
         for side in sides:

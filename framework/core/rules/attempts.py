@@ -76,7 +76,7 @@ def works_on(name: str, uuid: str) -> None:
 
 def of(uuid: str) -> list[str]:
     """The attempts of this machine, living and dead, that work on the table with this uuid."""
-    return [name for name in _recorded() if _read(name).partition("\n")[2] == uuid]
+    return [name for name in _recorded() if uuid in _read(name).split("\n")[1:]]
 
 
 def _read(name: str) -> str:

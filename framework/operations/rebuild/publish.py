@@ -96,8 +96,7 @@ class Publishing:
             own_table = load_table(self.lake, self.pipeline)
             if own_table.snapshot(protocol.BRANCH + self.attempt) is not None:
                 removal.sweep(self.lake, own_table, self.attempt)
-            # Without this branch no commit of the attempt is taken.
-            withdraw(self.lake, self.pipeline, self.attempt, is_sent=False)
+            withdraw(self.lake, self.pipeline, self.attempt, may_be_published=True)
 
     def _commit(self, own_state: TableState, second: Any, second_state: TableState, new_position: Position) -> Rebuilt | None:
         for tries_left in reversed(range(_COMMITS)):

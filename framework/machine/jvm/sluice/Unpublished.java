@@ -77,7 +77,23 @@ public final class Unpublished implements TableOperations {
 
   /** One commit, which is refused if the table is not as it was when this began, or when `putOnto` was called last. */
   public void publish() {
+    becomeOn(base);
     catalog.commit(base, now);
+  }
+
+  /**
+   * Whether no commit of this attempt was done or will be: main has moved, and another snapshot has the number of the first one here, which
+   * no catalog gives twice.
+   */
+  public boolean isOvertakenIn(Table loaded) {
+    long number = base.lastSequenceNumber() + 1;
+    for (Snapshot snapshot : loaded.snapshots()) {
+      if (snapshot.sequenceNumber() == number) {
+        return now.snapshot(snapshot.snapshotId()) == null
+            && loaded.currentSnapshot().snapshotId() != base.currentSnapshot().snapshotId();
+      }
+    }
+    return false;
   }
 
   /**
@@ -88,13 +104,17 @@ public final class Unpublished implements TableOperations {
     catalog = ((HasTableOperations) loaded).operations();
     TableMetadata newer = catalog.current();
     UpdateRequirements.forUpdateTable(base, now.changes()).forEach(requirement -> requirement.validate(newer));
-    TableMetadata.Builder changed = TableMetadata.buildFrom(newer);
+    becomeOn(newer);
+  }
+
+  /** Makes the changes on this metadata, with the time of now: by it people find what readers saw when. */
+  private void becomeOn(TableMetadata metadata) {
+    TableMetadata.Builder changed = TableMetadata.buildFrom(metadata);
     now.changes().forEach(change -> later(change).applyTo(changed));
-    base = newer;
+    base = metadata;
     become(changed.build());
   }
 
-  /** A snapshot of now: a table takes none that is a minute older than its last change. */
   private static MetadataUpdate later(MetadataUpdate change) {
     if (!(change instanceof MetadataUpdate.AddSnapshot added)) {
       return change;
