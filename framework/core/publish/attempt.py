@@ -95,7 +95,6 @@ class Attempt:
         self.source = replayed or context.source(pipeline)
         self.reached: Callable[[str], None] = context.reached
         self.own: Unpublished | None = None  # the table as this attempt changes it
-        self.has_swept = False
         self.cause = ""  # the catalog's error text when it last refused a commit
 
     def run(self) -> Staged | Verdict | None:
@@ -108,18 +107,10 @@ class Attempt:
     def _run(self) -> Staged | Verdict | None:
         if self.pipeline.table.adopt:
             adopt(self.context, self.lake, self.pipeline)
-        table = open_table(self.context, self.lake, self.pipeline)
-        opened = state(table)
-        attempts.works_on(self.attempt, opened.uuid)
-        topic = self._topic_state(opened)
-        self.reached("opened")
-        position = refusals.check(self.pipeline, opened, topic)
-        side_tables.roll_forward(self.lake, self.pipeline, opened.uuid, position)
+        table, opened, topic, position = self._open()
         # Before this run adds to what attempts have left that died: each run may die.
-        if not self.has_swept and sweep.is_due(self.lake, opened):
-            self.has_swept = True
-            if sweep.sweep(self.lake, self.pipeline):
-                return self._run()  # on the table as it is now
+        if sweep.is_due(self.lake, opened) and sweep.sweep(self.lake, self.pipeline):
+            table, opened, topic, position = self._open()  # as it is now
         self.reached("rolled_forward")
         if position.topics.keys() != topic.topics.keys():
             try:
@@ -165,6 +156,17 @@ class Attempt:
         self.reached("swept")
         self.stopwatch.done("sweep")
         return prepared
+
+    def _open(self) -> tuple[Any, TableState, TopicState, Position]:
+        """The table and the topics, once they are judged, and the bad rows of the last batch are published."""
+        table = open_table(self.context, self.lake, self.pipeline)
+        opened = state(table)
+        attempts.works_on(self.attempt, opened.uuid)
+        topic = self._topic_state(opened)
+        self.reached("opened")
+        position = refusals.check(self.pipeline, opened, topic)
+        side_tables.roll_forward(self.lake, self.pipeline, opened.uuid, position)
+        return table, opened, topic, position
 
     def _topic_state(self, opened: TableState) -> TopicState:
         """The topics as they are after the table was opened: before it they could seem to have lost messages that others have read
