@@ -173,7 +173,7 @@ def test_a_batch_asks_a_rest_catalog_little(
 
 @pytest.mark.parametrize("shop", ["append", "upsert"], indirect=True)
 @pytest.mark.parametrize(
-    "pause", [0, pytest.param(65, marks=pytest.mark.long)]
+    "age", [0, pytest.param(65, marks=pytest.mark.long)]
 )  # seconds; a table refuses snapshots of a minute ago
 def test_a_property_that_others_set_meanwhile_stays_and_nothing_is_written_again(age: int, shop: Shop, folder: Path) -> None:
     def disturb() -> None:
