@@ -79,17 +79,13 @@ def run(name: str, specs: str | Path = "specs", env: str | None = None) -> Run:
     """Loads all waiting messages of a pipeline, or of the table of this name. What stops it is raised; the batches before stay. Threads
     take turns: a process has one Spark."""
     from framework.core.run import run as loop
-    from framework.core.run.events import BatchDone, Failed, LeftOut
+    from framework.core.run.events import BatchDone, Failed
+    from framework.core.run.failures import raising
     from framework.host.plans import make
     from framework.host.session import opened
     from framework.host.watchers import with_watchers
 
     with _turn, opened(make(Path(specs), _environment_of(env)), name) as (context, pipeline):
-        events = tuple(with_watchers(loop.run(context, pipeline)))
-    failures = [event for event in events if isinstance(event, Failed)]
-    stopped_by: list[SluiceError] = [event.reason for event in events if isinstance(event, LeftOut)]
-    stopped_by += [failure.error for failure in failures if failure.follower is None]
-    if stopped_by:
-        raise stopped_by[0]
+        events = tuple(raising(with_watchers(loop.run(context, pipeline))))
     batches = tuple(event.batch for event in events if isinstance(event, BatchDone))
-    return Run(pipeline.name, batches, tuple(failure.error for failure in failures))
+    return Run(pipeline.name, batches, tuple(event.error for event in events if isinstance(event, Failed)))

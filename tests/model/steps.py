@@ -110,17 +110,17 @@ def _run(world: World, me: str, has_swept: bool = False) -> Judging:
     yield "branched"
     draft = Draft(table)
     try:
-        made = yield from _stage(world, me, draft, opened, position, topic, range_)
-        judged = Verdict.RESTAGE if made is None else (yield from _publish(world, me, draft, opened, topic, made))
+        prepared = yield from _stage(world, me, draft, opened, position, topic, range_)
+        judged = Verdict.RESTAGE if prepared is None else (yield from _publish(world, me, draft, opened, topic, prepared))
     except (Leftovers, Ended):
         yield from _withdraw(world, me, draft)
         raise
-    if made is None or judged is not Verdict.DONE:
+    if prepared is None or judged is not Verdict.DONE:
         yield from _withdraw(world, me, draft)
         return judged
     yield "published"
-    if made.bad:
-        yield from roll_forward(world, made, opened.uuid)
+    if prepared.bad:
+        yield from roll_forward(world, prepared, opened.uuid)
     yield "published_bad_rows"
     yield from _sweep(world, me)
     yield "swept"
@@ -231,13 +231,13 @@ def _stage_bad_rows(world: World, me: str, opened: TableState, rows: tuple[Span,
 
 
 def _publish(
-    world: World, me: str, draft: Draft, opened: TableState, topic: TopicState, made: Position
+    world: World, me: str, draft: Draft, opened: TableState, topic: TopicState, prepared: Position
 ) -> Generator[str, None, Verdict]:
     """`attempt.Attempt._publish`: DONE once it is published."""
     if world.topic.topics["t"] != topic.topics["t"]:
         return Verdict.AGAIN
-    tip = draft.new.snapshots[made.snapshot]
-    wanted = draft.new._replace(position=made, tag=made.snapshot)
+    tip = draft.new.snapshots[prepared.snapshot]
+    wanted = draft.new._replace(position=prepared, tag=prepared.snapshot)
     base = draft.base
     for left in reversed(range(TRIES)):
         yield "checked"
@@ -246,7 +246,7 @@ def _publish(
             if world.broken is Broken.POSITION_AFTERWARDS:
                 world.table.commit(base, draft.new)
                 yield ""
-                base, wanted = world.table.current(), world.table.current()._replace(position=made, tag=made.snapshot)
+                base, wanted = world.table.current(), world.table.current()._replace(position=prepared, tag=prepared.snapshot)
             world.table.commit(base, wanted)
         except (Refused, AnswerLost, Invalid):
             yield ""

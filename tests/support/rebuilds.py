@@ -29,12 +29,12 @@ def run_rebuild(
 
 
 def rebuilt(
-    context: Context, pipeline: Pipeline, without_lost: bool = False, batches: list[Batch] | None = None, stopped: bool = False
+    context: Context, pipeline: Pipeline, without_lost: bool = False, batches: list[Batch] | None = None
 ) -> Rebuilt | None:
     """Rebuilds the table of a pipeline, and returns what was published."""
     published = None
     estimate, _ = rebuild.check_rebuild(context, pipeline, without_lost)
-    for event in raising(rebuild.rebuild(context, pipeline, estimate, lambda: stopped)):
+    for event in raising(rebuild.rebuild(context, pipeline, estimate, lambda: False)):
         if isinstance(event, BatchDone) and batches is not None:
             batches.append(event.batch)
         elif isinstance(event, Rebuilt):

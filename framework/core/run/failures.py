@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from framework.base.errors import SluiceError, SparkEnded
 from framework.core.context.outage import outage
-from framework.core.run.events import Ended, Event, Failed
+from framework.core.run.events import Ended, Event, Failed, LeftOut
 from framework.core.spark import defects
 from framework.core.spark.causes import is_spark_gone
 from framework.plan import Pipeline
@@ -32,11 +32,13 @@ def ended(pipeline: Pipeline, events: Iterable[Event]) -> Iterator[Event]:
 
 
 def raising(events: Iterable[Event]) -> Iterator[Event]:
-    """The events of one run. Raises at its end what stopped it; a follower's failure stops nothing."""
+    """The events of one run. Raises at its end what stopped it, or why it was left out; a follower's failure stops nothing."""
     error: SluiceError | None = None
     for event in events:
         if isinstance(event, Failed) and event.follower is None:
             error = event.error
+        elif isinstance(event, LeftOut):
+            error = event.reason
         yield event
     if error is not None:
         raise error

@@ -124,7 +124,7 @@ public final class Unpublished implements TableOperations {
     return new MetadataUpdate.AddSnapshot(SnapshotParser.fromJson(text.replaceFirst("\"timestamp-ms\":\\d+", time)));
   }
 
-  /** Deletes the files that only this attempt has. For who knows that no commit of it was ever sent. */
+  /** Deletes the files that only this attempt has. For who knows that no commit of it was done or will be. */
   public void deleteFiles() {
     for (Snapshot snapshot : now.snapshots()) {
       if (base.snapshot(snapshot.snapshotId()) == null) {
