@@ -10,7 +10,7 @@ from framework.plan.pipeline import Pipeline, Run, in_order
 from framework.plan.plan import Engine, LaterPlan, Plan, PlannedDocument
 from framework.plan.secret import Joined, MaskKey, Masks, SecretRef
 from framework.plan.side_table import BAD_ROW_COLUMNS, DISCARDED, LOST_BYTES, OPEN, REPLAYED, WAITS, SideTable
-from framework.plan.source import FROM_COLUMNS, OLD, Lookup, SelectSource, TableChanges
+from framework.plan.source import FROM_COLUMNS, OLD, Lookup, SelectSource, Source, TableChanges, Topics
 from framework.plan.step import Explode, Remember, Step
 from framework.plan.storage import Storage
 from framework.plan.table import IS_CURRENT, VERSION, Keyed, PartitionField, SchemaChanges, State, Table
@@ -96,6 +96,7 @@ __all__ = [
     "SelectSource",
     "SetExpectation",
     "SideTable",
+    "Source",
     "SpecTest",
     "SpecTestRow",
     "State",
@@ -105,6 +106,7 @@ __all__ = [
     "TableChanges",
     "Thin",
     "Topic",
+    "Topics",
     "columns_read",
     "in_order",
     "part_sql",

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from framework.plan import EVENT_TIME, KAFKA_COLUMNS, VERSION, Pipeline, SelectSource, Step, TableChanges, Topic, columns_read
+from framework.plan import EVENT_TIME, KAFKA_COLUMNS, VERSION, Pipeline, Step, TableChanges, Topic, columns_read
 from framework.plan.totals import MEASURES, TIME, WINDOW_END, WINDOW_START, Totals
 
 
 def lineage(pipeline: Pipeline) -> Mapping[str, frozenset[str]]:
     """The source columns by the name of each column of the table."""
-    if isinstance(pipeline.source, SelectSource):
-        origins = {name: frozenset(columns) for name, columns in pipeline.source.origins}
+    if pipeline.select:
+        origins = {name: frozenset(columns) for name, columns in pipeline.select.origins}
     else:
-        source_columns = pipeline.source.columns if pipeline.source else pipeline.topic.columns
-        origins = {column.name: frozenset([column.name]) for column in source_columns}
+        origins = {column.name: frozenset([column.name]) for column in pipeline.read_columns}
     kafka_origins = {column.name: frozenset([column.name]) for column in pipeline.kafka_columns}
-    event_time_origin = {} if pipeline.source else {EVENT_TIME: frozenset([pipeline.topic.event_time or KAFKA_COLUMNS[-1].name])}
+    event_time_origin = {EVENT_TIME: frozenset([pipeline.topic.event_time or KAFKA_COLUMNS[-1].name])} if pipeline.topics else {}
     for step in pipeline.steps:
         origins = _after(step, origins, {**origins, **kafka_origins, **event_time_origin})
     origins = {**kafka_origins, **event_time_origin, **origins}
@@ -33,13 +32,13 @@ def lineage(pipeline: Pipeline) -> Mapping[str, frozenset[str]]:
 
 def by_source(pipeline: Pipeline) -> dict[str, list[tuple[Topic | TableChanges, str]]]:
     """The source columns of each column that is for readers, each with its topic or its table."""
-    select_tables = pipeline.source.tables if isinstance(pipeline.source, SelectSource) else ()
+    select_tables = pipeline.select.tables if pipeline.select else ()
     table_columns: dict[str, tuple[Topic | TableChanges, str]] = {
         f"{table.identifier}.{column.name}": (table, column.name)
         for table in (*select_tables, *(join.source for join in pipeline.joins))
         for column in (*table.columns, *table.kafka)
     }
-    sources = [pipeline.source] if isinstance(pipeline.source, TableChanges) else pipeline.topics
+    sources = pipeline.topics or pipeline.read_tables
     origins = lineage(pipeline)
     return {
         column.name: [

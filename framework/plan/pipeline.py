@@ -14,11 +14,11 @@ from framework.plan.expectation import Expectation, SetExpectation
 from framework.plan.follower import Follower
 from framework.plan.maintenance import DependentTable, Maintain
 from framework.plan.secret import MaskKey
-from framework.plan.source import Lookup, SelectSource, TableChanges
+from framework.plan.source import Lookup, SelectSource, Source, TableChanges
 from framework.plan.step import Step
 from framework.plan.table import Table
 from framework.plan.tests import SpecTest
-from framework.plan.topic import EVENT_TIME, Column, Fault, Topic
+from framework.plan.topic import EVENT_TIME, Column, Decoding, Fault, Topic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +40,7 @@ class Pipeline:
     doc: str
     owner: str | None
     tags: tuple[tuple[str, str], ...]
-    topics: tuple[Topic, ...]  # none where the rows come from a table
-    source: TableChanges | SelectSource | None
+    source: Source
     kafka_columns: tuple[Column, ...]  # partition, offset and timestamp of each message
     steps: tuple[Step, ...]
     table: Table
@@ -70,9 +69,59 @@ class Pipeline:
         return tuple(follower for follower in self.also if follower.latest_only)
 
     @property
+    def topics(self) -> tuple[Topic, ...]:
+        """The topics whose messages become rows; none where the rows come from tables."""
+        return self.source.topics
+
+    @property
     def topic(self) -> Topic:
         """The first topic. Several topics of one pipeline have the same columns."""
         return self.topics[0]
+
+    @property
+    def read_tables(self) -> tuple[TableChanges, ...]:
+        """The tables whose rows are read; none where messages are."""
+        return self.source.tables
+
+    @property
+    def select(self) -> SelectSource | None:
+        """The select over tables whose rows are read, if that is the source."""
+        return self.source.select
+
+    @property
+    def read_columns(self) -> tuple[Column, ...]:
+        """The columns before the first step, without Kafka's."""
+        return self.source.columns
+
+    @property
+    def decoding(self) -> Decoding:
+        """The conversion of messages to columns, which is empty where tables are read."""
+        return self.source.decoding
+
+    @property
+    def noun(self) -> str:
+        """The word for what is read, `message` or `row`."""
+        return self.source.noun
+
+    @property
+    def source_name(self) -> str:
+        """The names of the topics or tables that are read, as one text."""
+        return ", ".join(self.sources)
+
+    @property
+    def source_system(self) -> str:
+        """The cluster or the catalog that has what is read, as the owner of a table has it."""
+        return self.source.system
+
+    @property
+    def computes_all(self) -> bool:
+        """Whether each batch computes the table again from all rows of other tables."""
+        return self.source.is_whole
+
+    @property
+    def has_old_rows(self) -> bool:
+        """Whether rows of another table that were changed or deleted are read, too."""
+        return self.source.has_old_rows
 
     @property
     def is_steady(self) -> bool:
@@ -92,7 +141,7 @@ class Pipeline:
     @property
     def made_of(self) -> frozenset[str]:
         """The names of the pipelines whose tables this pipeline reads."""
-        return frozenset(table.pipeline for table in (*(self.source.tables if self.source else ()), *self.looked_up))
+        return frozenset(table.pipeline for table in (*self.read_tables, *self.looked_up))
 
     @property
     def looked_up(self) -> tuple[TableChanges, ...]:
@@ -101,8 +150,7 @@ class Pipeline:
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        decoding = () if self.source else self.topic.decoding.faults
-        return decoding + tuple(fault for step in self.steps for fault in step.faults)
+        return self.decoding.faults + tuple(fault for step in self.steps for fault in step.faults)
 
     @property
     def mask_keys(self) -> tuple[MaskKey, ...]:
@@ -136,10 +184,8 @@ class Pipeline:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The names in Kafka or in the catalog of the topics or the table that the rows come from."""
-        if self.source:
-            return tuple(table.identifier for table in self.source.tables)
-        return tuple(topic.kafka_name for topic in self.topics)
+        """The names in Kafka or in the catalog of the topics or the tables that the rows come from."""
+        return self.source.identifiers
 
 
 def journal_name(environment: str, name: str) -> str:

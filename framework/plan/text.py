@@ -19,8 +19,11 @@ from framework.plan import (
     Run,
     SelectSource,
     SetExpectation,
+    Source,
     Step,
+    TableChanges,
     Topic,
+    Topics,
 )
 from framework.plan.totals import Totals
 
@@ -56,8 +59,8 @@ def pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
 def _pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
     table = pipeline.table
     yield f"pipeline {pipeline.name}  ({pipeline.where})"
-    columns = pipeline.source.columns if pipeline.source else pipeline.topic.columns
-    yield from _source(pipeline)
+    columns = pipeline.read_columns
+    yield from _source(pipeline.source)
     for step in pipeline.steps:
         says = [f"{line}, else a bad row" for line in step.says] if step.name == "expect" else step.says
         first_line, *other_lines = (*says, *_gives(step, columns)) or ("",)
@@ -84,13 +87,7 @@ def _pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
         yield f"          {fault.stage}: {fault.code}: {fault.message}"
     for follower in pipeline.also:
         yield f"  also  {follower.title}: {', '.join(follower.says)}"
-    reading_text = f"{pipeline.batch_rows:,} rows a batch"
-    if isinstance(pipeline.source, SelectSource):
-        reading_text = _read_by(pipeline.source)
-    elif pipeline.source:
-        joined_tables = "".join(f", {join.source.identifier}" for join in pipeline.joins)
-        reading_text = _READS[pipeline.source.reads].format(pipeline.source.identifier, joined_tables)
-    yield f"  runs  {_when(pipeline.run)}, {reading_text}"
+    yield f"  runs  {_when(pipeline.run)}, {_reading(pipeline)}"
     yield f"  maintain  {'; '.join(_maintained(pipeline.maintain))}"
     if pipeline.fresh_within:
         warn = f", warns after {duration(pipeline.warn_after)}" if pipeline.warn_after else ""
@@ -114,6 +111,17 @@ def _when(run: Run) -> str:
     return f"{trigger}, or once {size(run.after)} wait" if run.after else trigger
 
 
+def _reading(pipeline: Pipeline) -> str:
+    match pipeline.source:
+        case Topics():
+            return f"{pipeline.batch_rows:,} rows a batch"
+        case SelectSource() as source:
+            return _read_by(source)
+        case TableChanges() as source:
+            joined_tables = "".join(f", {join.source.identifier}" for join in pipeline.joins)
+            return _READS[source.reads].format(source.identifier, joined_tables)
+
+
 def _read_by(source: SelectSource) -> str:
     if source.apart:
         groups = ", ".join(column for column, _ in source.apart)
@@ -122,25 +130,23 @@ def _read_by(source: SelectSource) -> str:
     return f"the whole tables, if {source.identifier} or the spec has changed"
 
 
-def _source(pipeline: Pipeline) -> Iterator[str]:
-    if isinstance(pipeline.source, SelectSource):
-        for index, table in enumerate(pipeline.source.tables):
-            yield f"  {'' if index else 'from':<4}  table {table.catalog.name}.{table.identifier}, which {table.pipeline} writes"
-        first_line, *other_lines = pipeline.source.says
+def _source(source: Source) -> Iterator[str]:
+    for index, table in enumerate(source.tables):
+        yield f"  {'' if index else 'from':<4}  table {table.catalog.name}.{table.identifier}, which {table.pipeline} writes"
+    if source.select:
+        first_line, *other_lines = source.select.says
         yield f"  sql     {first_line}"
         yield from (f"          {line}" for line in other_lines)
         return
-    if pipeline.source:
-        yield f"  from  table {pipeline.source.catalog.name}.{pipeline.source.identifier}, which {pipeline.source.pipeline} writes"
-        columns = (*pipeline.source.columns, *pipeline.source.kafka)
-    else:
-        topic, columns = pipeline.topic, pipeline.topic.columns
-        names = [
-            topic.name if topic.name == topic.kafka_name else f"{topic.name} ({topic.kafka_name})" for topic in pipeline.topics
-        ]
-        yield f"  from  topic{'s'[: len(names) - 1]} {', '.join(names)} on {topic.cluster.name}, {topic.value}, {_starts(pipeline.topics)}"
-        yield from (f"          {_versions(registered)}" for topic in pipeline.topics for registered in topic.registered)
-    yield from (f"          {line}" for line in _columns(columns))
+    if source.topics:
+        yield f"  from  {_topics(source.topics)}"
+        yield from (f"          {_versions(registered)}" for topic in source.topics for registered in topic.registered)
+    yield from (f"          {line}" for line in _columns((*source.columns, *source.kafka)))
+
+
+def _topics(topics: tuple[Topic, ...]) -> str:
+    names = [topic.name if topic.name == topic.kafka_name else f"{topic.name} ({topic.kafka_name})" for topic in topics]
+    return f"topic{'s'[: len(names) - 1]} {', '.join(names)} on {topics[0].cluster.name}, {topics[0].value}, {_starts(topics)}"
 
 
 def _versions(registered: PlannedSubject) -> str:

@@ -295,7 +295,7 @@ def test_a_column_that_was_added_since_is_null(lake: Path, spark: Any) -> None:
     newest_orders, ranked = tables.pipeline("newest"), tables.pipeline("ranked")
     tables.spark.sql(f"ALTER TABLE `{newest_orders.table.catalog.name}`.{newest_orders.table.identifier} ADD COLUMN later string")
     assert isinstance(ranked.source, SelectSource)
-    later = ranked.source.with_tables(lambda table: replace(table, columns=(*table.columns, Column("later", STRING))))
+    later = ranked.source.mapped(table=lambda table: replace(table, columns=(*table.columns, Column("later", STRING))))
 
     batch = next_batch(tables.context, replace(ranked, source=later))
 

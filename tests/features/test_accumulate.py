@@ -448,7 +448,7 @@ def test_no_digit_is_lost(lake: Path, spark: Any) -> None:
             assert pipeline
             source = (
                 None
-                if pipeline.source
+                if pipeline.read_tables
                 else GivenMessages(tuple(message for message in messages if message.batch <= number), number, 1)
             )
             next_batch(Context(plan, spark=lambda: spark, source=source), pipeline)

@@ -20,7 +20,7 @@ from framework.messages.encoding import confluent_frame, decoder
 from framework.messages.formats import json_schema
 from framework.messages.schemas.versions import Merged, Unsupported, merge
 from framework.operations.trials.trial import Outcome, Trials
-from framework.plan import Message, MessagePart, SpecTest
+from framework.plan import Message, MessagePart, SpecTest, Topics
 from framework.plan.schema import Schema, Version
 from tests.support.json_schema_types import CONNECT, DECIMAL, TYPES, Json, record
 from tests.support.project import plan_for
@@ -312,7 +312,7 @@ into: {{table: n{uuid.uuid4().hex}.t}}
 """,
     )
     (topic,) = plan.pipelines[0].topics
-    pipeline = replace(plan.pipelines[0], topics=(replace(topic, decoding=decoding),))
+    pipeline = replace(plan.pipelines[0], source=Topics((replace(topic, decoding=decoding),)))
     start = datetime(2026, 1, 1, tzinfo=timezone.utc)
     messages = tuple(
         Message(batch=1, topic="t", partition=0, offset=offset, timestamp=start, key=key, value=value)

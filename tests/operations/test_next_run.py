@@ -432,7 +432,7 @@ def described(folder: Path) -> tuple[str, Any, list[NextRun]]:
     orders = replace(trades, name="orders")
     assert copy.source is not None
     large = replace(
-        copy, name="large_orders", source=copy.source.with_tables(lambda table: replace(table, identifier="shop.orders"))
+        copy, name="large_orders", source=copy.source.mapped(table=lambda table: replace(table, identifier="shop.orders"))
     )
     changes = (
         Change("add", "adds column country string", Where(file, 5, 3), allowed=True, path=("country",), old=None, new=STRING),

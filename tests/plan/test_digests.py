@@ -33,6 +33,7 @@ from framework.plan import (
     Step,
     Table,
     TableChanges,
+    Topics,
     digest,
 )
 from framework.plan.export import Export
@@ -117,7 +118,8 @@ def digested(plan: Plan) -> Iterator[object]:
     """The objects of which digests are made."""
     yield from (plan.engine, plan.secrets)
     for pipeline in plan.pipelines:
-        yield from (pipeline.source, pipeline.steps, pipeline.expected, pipeline.table, pipeline.table.schema_changes)
+        source = None if isinstance(pipeline.source, Topics) else pipeline.source
+        yield from (source, pipeline.steps, pipeline.expected, pipeline.table, pipeline.table.schema_changes)
         yield from ((topic.columns, topic.decoding, topic.cluster) for topic in pipeline.topics)
     for document in plan.documents:
         if isinstance(document.value, Export):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,7 +15,7 @@ from framework.core.iceberg.lake import CommitCall, TableStore, commit_transacti
 from framework.core.kafka.cluster import Kafka
 from framework.core.rules.protocol import Partition
 from framework.core.schemas.schema_lookup import LiveSchemas
-from framework.core.sources import table as table_source
+from framework.core.sources.readers import reader_of
 from framework.core.sources.source import MessageStore, SourceWithCounts, TopicsReader
 from framework.core.spark import session, start, warm
 from framework.plan import Catalog, MaskKey, Pipeline, Plan
@@ -105,15 +106,16 @@ class Context:
 
     def source(self, pipeline: Pipeline) -> SourceWithCounts:
         """The source of the pipeline's rows: its topics or a table."""
-        if pipeline.source:
-            return table_source.source_of(pipeline, self.lake_of)
-        kafka = self.kafka(pipeline)
+        reader = reader_of(pipeline, lambda: self.kafka(pipeline), self.lake_of)
+        return replace(reader, until=self._limits_of(pipeline, reader.kafka)) if isinstance(reader, TopicsReader) else reader
+
+    def _limits_of(self, pipeline: Pipeline, kafka: MessageStore) -> Mapping[Partition, int] | None:
+        """The offsets at which this run stops."""
         if isinstance(self._until, datetime) and pipeline.name not in self._limits:
             assert isinstance(kafka, Kafka), "messages of a test have no times to stop at"
             topic_limits = (kafka.offsets_at(topic, self._until) for topic in pipeline.topics)
             self._limits[pipeline.name] = {partition: offset for offsets in topic_limits for partition, offset in offsets.items()}
-        limits = self._limits.get(pipeline.name) if isinstance(self._until, datetime) else self._until
-        return TopicsReader(pipeline, kafka, limits)
+        return self._limits.get(pipeline.name) if isinstance(self._until, datetime) else self._until
 
     def provide_keys(self, pipeline: Pipeline) -> None:
         """Gives the secrets of masks to the JVM, where SQL names them. Tests need none: a secret is its name there."""

@@ -107,9 +107,9 @@ def stop(pipeline: Pipeline, opened: TableState, position: Position, counted: Ba
     """Refuses a batch with bad rows that are not accepted, if the pipeline has `bad_rows: stop`."""
     if pipeline.bad_rows != "stop" or not counted.bad or counted.carried is None:
         return
-    if pipeline.source:
+    if pipeline.read_tables:
         hint = "correct the spec, or set `bad_rows: quarantine`"
-        raise BadRowsStop("bad-rows", f"{counted.bad:,} rows of {pipeline.source.identifier} are bad", hint)
+        raise BadRowsStop("bad-rows", f"{counted.bad:,} rows of {pipeline.source_name} are bad", hint)
     bad = counted.carried.select("topic", "partition", "offset", "fault").collect()
     bad_places = [(protocol.partition(row["topic"], row["partition"]), row["offset"], row["fault"]) for row in bad]
     unaccepted = sorted(place for place in bad_places if place[1] >= position.accepted.get(place[0], 0))

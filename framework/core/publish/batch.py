@@ -85,7 +85,7 @@ def source_backlog(context: Context, pipeline: Pipeline) -> Backlog:
         return Backlog(max(1, source.at_most(topic)))
     range_ = source.next(position, topic)
     rows = max(1, source.lag(range_)) if range_ else int(table_state.pending(pipeline, position))
-    return Backlog(rows, None if pipeline.source else TopicReading(state.uuid, position, topic))
+    return Backlog(rows, TopicReading(state.uuid, position, topic) if pipeline.topics else None)
 
 
 def next_batch(

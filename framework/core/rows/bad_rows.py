@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from framework.core.rows.own_columns import WHOLE, with_text
-from framework.plan import KAFKA_COLUMNS, KAFKA_TOPIC, OPEN, Decoding, Fault, Pipeline
+from framework.plan import KAFKA_COLUMNS, KAFKA_TOPIC, OPEN, Fault, Pipeline
 from framework.sql import masks
 from framework.sql.quote import literal, substituted
 
@@ -58,7 +58,7 @@ def has_one(faults: tuple[Fault, ...]) -> str:
 def table_rows(pipeline: Pipeline, batch: int, bad: DataFrame) -> DataFrame:
     """Rows of the bad rows' table, from travelling bad rows: their codes and messages are added here, off the fast path."""
     faults = pipeline.faults
-    decoding = Decoding((), ()) if pipeline.source else pipeline.topic.decoding
+    decoding = pipeline.decoding
     lookup = {part: ", ".join(literal(str(getattr(fault, part))) for fault in faults) for part in ("stage", "code", "message")}
     rows = bad.selectExpr("*", *(f"element_at(array({values}), fault + 1) AS {part}" for part, values in lookup.items()))
     rows = rows.selectExpr("*", *(f"{_of_bad_row(sql)} AS {name}" for name, sql in decoding.structs))

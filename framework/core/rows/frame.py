@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from framework.core.rows.bad_rows import travelling
 from framework.core.rows.counts import observations
 from framework.core.rows.own_columns import DELETE, NTH, ONLY, TRUNCATES, is_good, of_bad_item, with_open_since
-from framework.core.rows.reading import decode, of_table
+from framework.core.rows.reading import rows_of
 from framework.core.rows.stepping import apply
 from framework.plan import KAFKA_COLUMNS, KAFKA_TOPIC, OLD, Pipeline
 from framework.plan.totals import NTH_ITEM, ORDER
@@ -54,7 +54,7 @@ def frame_of(messages: DataFrame, pipeline: Pipeline, size: int, carry: bool = T
     if pipeline.expectations:
         observed_step_count = len(pipeline.steps)
     bad, messages = travelling(pipeline, size, carry), with_open_since(messages, pipeline, newest_time)
-    rows = of_table(messages, pipeline) if pipeline.source else decode(messages, pipeline, bad, carry_raw=observed_step_count > 0)
+    rows = rows_of(messages, pipeline, bad, carry_raw=observed_step_count > 0)
     for step in pipeline.steps[:observed_step_count]:
         rows = apply(rows, step, pipeline, bad)
     if ONLY in rows.columns:
@@ -88,7 +88,7 @@ def _written(pipeline: Pipeline, columns: list[str]) -> Iterator[str]:
         fields_sql = [f"'n{index}', {identifier(name)}" for index, name in enumerate(pipeline.table.accumulated.order)]
         fields_sql += [f"'{NTH_ITEM}', {item}"] if pipeline.table.accumulated.nth else []
         yield f"named_struct({', '.join(fields_sql)}) AS {ORDER}"
-    if pipeline.table.accumulated and pipeline.source and pipeline.source.old != "none":
+    if pipeline.table.accumulated and pipeline.has_old_rows:
         yield OLD
     if keyed:
         yield f"{keyed.deletes or 'false'} AS {DELETE}"

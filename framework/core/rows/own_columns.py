@@ -22,7 +22,7 @@ WHOLE = "CAST(NULL AS STRING)"  # a bad row's item where the whole message is ba
 def own_columns(pipeline: Pipeline) -> dict[str, str]:
     """Sluice's own columns, which each row carries because of a step."""
     columns = {}
-    keep = None if pipeline.source else pipeline.topic.decoding.keep
+    keep = pipeline.decoding.keep
     if keep or pipeline.explodes or any(step.keep for step in pipeline.steps):
         columns["_sluice_keep"] = keep or "true"
     if pipeline.explodes:

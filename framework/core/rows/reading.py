@@ -14,9 +14,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+def rows_of(rows: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -> DataFrame:
+    """The rows before the first step, made of messages, or of rows of the tables that are read."""
+    return decode(rows, pipeline, bad, carry_raw) if pipeline.topics else of_tables(rows, pipeline)
+
+
 def decode(messages: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -> DataFrame:
     """Decodes each message once, into a struct from which its columns and its faults are taken."""
-    decoding = pipeline.topic.decoding
+    decoding = pipeline.decoding
     headers = "headers" if "headers" in messages.columns else "CAST(NULL AS array<struct<key:string,value:binary>>)"
     raw = {"_sluice_key": "key", "_sluice_value": "value", "_sluice_headers": headers}
     raw |= {name: name for name in (ONLY, OPEN_SINCE) if name in messages.columns}
@@ -40,10 +45,9 @@ def decode(messages: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -
     return rows.selectExpr(*(f"{with_text(sql)} AS {name}" for name, sql in columns.items()))
 
 
-def of_table(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
-    """The rows of a table; a bad row has its JSON text in the place of a message's value."""
-    assert pipeline.source is not None
-    names = [identifier(column.name) for column in (*pipeline.source.columns, *pipeline.source.kafka)]
+def of_tables(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """The rows of tables; a bad row has its JSON text in the place of a message's value."""
+    names = [identifier(column.name) for column in (*pipeline.read_columns, *pipeline.source.kafka)]
     own_sql = {column.name: column.name for column in FROM_COLUMNS if column in pipeline.kafka_columns}
     if any(step.faults for step in pipeline.steps):
         own_sql["_sluice_key"] = "CAST(NULL AS BINARY)"
@@ -51,6 +55,6 @@ def of_table(rows: DataFrame, pipeline: Pipeline) -> DataFrame:
         own_sql["_sluice_headers"] = "CAST(NULL AS array<struct<key:string,value:binary>>)"
     own_sql["_sluice_bad"] = f"CAST(NULL AS struct<{TYPE}>)"
     own_sql |= own_columns(pipeline)
-    if pipeline.source.old != "none":
+    if pipeline.has_old_rows:
         own_sql |= {OLD: OLD, "_sluice_before": "_sluice_before", "_sluice_first": "NOT _sluice_before", "_sluice_keep": "true"}
     return rows.selectExpr(*names, *(f"{sql} AS {name}" for name, sql in own_sql.items()))

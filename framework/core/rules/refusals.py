@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from framework.base.errors import NotOwned, OffsetsGone, RolledBack, SluiceError, SourceLost, TableRecreated, TopicRecreated
 from framework.core.rules import protocol
 from framework.core.rules.protocol import LostOffsets, Partition, Position, Standing, TableState, TopicState, parted, standing
-from framework.plan import Pipeline, SelectSource
+from framework.plan import Pipeline
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,9 @@ class Acceptance:
 
 
 def owner(pipeline: Pipeline) -> str:
-    system = f"catalog {pipeline.source.catalog.name}" if pipeline.source else pipeline.topic.cluster.name
     # A select can read other tables tomorrow: all of its rows are computed again then.
-    sources = [] if isinstance(pipeline.source, SelectSource) else sorted(pipeline.sources)
-    return json.dumps({"pipeline": pipeline.name, "cluster": system, "topics": sources}, sort_keys=True)
+    sources = [] if pipeline.select else sorted(pipeline.sources)
+    return json.dumps({"pipeline": pipeline.name, "cluster": pipeline.source_system, "topics": sources}, sort_keys=True)
 
 
 def same_owner(recorded_owner: str, current_owner: str) -> bool:
@@ -44,12 +43,11 @@ def is_ours(pipeline: Pipeline, recorded: str | None) -> bool:
 def check(pipeline: Pipeline, state: TableState, topic: TopicState) -> Position:
     """The position at which to continue; raises a refusal where the batch must not begin."""
     position = check_owner(pipeline, state)
-    whole = pipeline.source is not None and pipeline.source.reads == "all"
-    if whole:  # it is computed again, so no row can be skipped or repeated
+    if pipeline.computes_all:  # it is computed again, so no row can be skipped or repeated
         return replace(position, ends={}) if standing(state) is Standing.ROLLED_BACK else position
     if standing(state) is Standing.ROLLED_BACK:
         raise _rolled_back(pipeline, state, position)
-    if pipeline.source:
+    if pipeline.read_tables:
         if position.topics != topic.topics:
             raise source_lost(pipeline, "source-recreated", "it is another table than the one that was read")
         return position
@@ -94,7 +92,7 @@ def no_table(pipeline: Pipeline) -> SluiceError:
 
 def leftover_bad_rows(pipeline: Pipeline) -> TableRecreated:
     """The refusal for a table that is missing or new while bad rows of its predecessor are still there."""
-    reading = f"{pipeline.source.identifier} is read" if pipeline.source else "the topic is read from `start_from`"
+    reading = f"{pipeline.source_name} is read" if pipeline.read_tables else "the topic is read from `start_from`"
     return TableRecreated(
         "table-recreated",
         f"the table {pipeline.table.identifier} is gone or new, but {pipeline.table.bad_rows} still holds bad rows of its predecessor",
@@ -105,7 +103,7 @@ def leftover_bad_rows(pipeline: Pipeline) -> TableRecreated:
 
 def source_lost(pipeline: Pipeline, code: str, reason: str) -> SourceLost:
     """The refusal where the changes of a table since the position are not known. Its rows stay as they are, so only a rebuild helps."""
-    source = pipeline.source.identifier if pipeline.source else ""
+    source = pipeline.source_name
     hint = f"`sluice rebuild {pipeline.name}` computes {pipeline.table.identifier} from the whole table {source}"
     return SourceLost(code, f"{pipeline.name} cannot read the changes of {source}: {reason}", hint)
 
@@ -118,14 +116,14 @@ def _rolled_back(pipeline: Pipeline, state: TableState, position: Position) -> R
         assert main_position is not None
         repeated = messages_between(main_position.ends, position.ends)
         says = f"{repeated:,} messages are read again, from {offsets(main_position.ends)}, so that the table holds them once more"
-        if pipeline.source:
-            says = f"the changes of {pipeline.source.identifier} since its commit {_commit(main_position)} are read again"
+        if pipeline.read_tables:
+            says = f"the changes of {pipeline.source_name} since its commit {_commit(main_position)} are read again"
         acceptance = Acceptance(says, resumed_position, state)
         hint = _accept_hint(pipeline, says)
     return RolledBack(
         "rolled-back",
         f"the table {pipeline.table.identifier} was rolled back: its position is "
-        f"{f'commit {_commit(position)} of {pipeline.source.identifier}' if pipeline.source else offsets(position.ends)}, "
+        f"{f'commit {_commit(position)} of {pipeline.source_name}' if pipeline.read_tables else offsets(position.ends)}, "
         "but main no longer has those rows",
         hint,
         acceptance,

@@ -50,9 +50,9 @@ def says(failure: FailedRun) -> str:
 
 def _digest(context: Context, pipeline: Pipeline) -> str:
     pipeline = context.schemas.current(pipeline)
-    target, source = pipeline.table, pipeline.source
+    target = pipeline.table
     tables = [(target.catalog, target.identifier), (target.catalog, target.bad_rows)]
-    tables += [(table.catalog, table.identifier) for table in source.tables] if source else []
+    tables += [(table.catalog, table.identifier) for table in pipeline.read_tables]
     inputs = (
         pipeline.spec,
         pipeline.batch_rows,

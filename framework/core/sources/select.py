@@ -34,13 +34,9 @@ _TABLES = "tables"  # in a position, in the place of a topic
 @dataclass
 class SelectReader:
     pipeline: Pipeline
+    source: SelectSource
     lake: Callable[[Catalog], TableStore]
     _changed: dict[int, ChangedGroups | None] = field(default_factory=dict, compare=False, repr=False)  # by the batch
-
-    @property
-    def source(self) -> SelectSource:
-        assert isinstance(self.pipeline.source, SelectSource)
-        return self.pipeline.source
 
     def topic_state(self) -> TopicState:
         states = {table.partition: commits.current(self.pipeline, table) for table in self.source.tables}

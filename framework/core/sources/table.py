@@ -17,8 +17,7 @@ from framework.core.rules.refusals import source_lost
 from framework.core.sources import changes, commits
 from framework.core.sources.changes import COMMIT, NOTHING, ROW
 from framework.core.sources.commits import Snapshot
-from framework.core.sources.select import SelectReader
-from framework.plan import FROM_COLUMNS, OLD, Catalog, Lookup, Pipeline, SelectSource, TableChanges
+from framework.plan import FROM_COLUMNS, OLD, Catalog, Lookup, Pipeline, TableChanges
 from framework.sql.quote import identifier, present_or_null
 
 if TYPE_CHECKING:
@@ -27,18 +26,6 @@ if TYPE_CHECKING:
     from framework.core.iceberg.lake import TableStore
 
 _AS_NOW = {True: (f"false AS {OLD}", "false AS _sluice_before"), False: ()}
-
-
-def _no_lake(catalog: Catalog) -> TableStore:
-    raise AssertionError(f"rows of {catalog.name} are read only by a batch")
-
-
-def source_of(pipeline: Pipeline, lake: Callable[[Catalog], TableStore] = _no_lake) -> TableReader | SelectReader:
-    """The table or select that a pipeline reads. Without a `lake` its rows cannot be read."""
-    assert pipeline.source is not None
-    if isinstance(pipeline.source, SelectSource):
-        return SelectReader(pipeline, lake)
-    return TableReader(pipeline) if pipeline.source.reads == "all" else ChangesReader(pipeline, lake)
 
 
 def _key(table: Metadata) -> Partition:
@@ -51,11 +38,7 @@ class TableReader:
     """A table's current rows as a source. All of them are one range."""
 
     pipeline: Pipeline
-
-    @property
-    def source(self) -> TableChanges:
-        assert isinstance(self.pipeline.source, TableChanges)
-        return self.pipeline.source
+    source: TableChanges
 
     def topic_state(self) -> TopicState:
         table, main = self._current()

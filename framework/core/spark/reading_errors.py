@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from framework.base.errors import BatchError, Transient
 from framework.core.spark.causes import SMALLER, TRUST, cause_of, is_spark_gone, spark_ended
-from framework.plan import Pipeline, SelectSource
+from framework.plan import Pipeline
 from framework.systems.catalogs import Cause
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _name(pipeline: Pipeline, error: Exception) -> None:
             f"write `required: true` for `{column}`, so that such a message becomes a bad row; or let the table take nulls in it"
         )
         raise BatchError("null-refused", message, hint) from None
-    if isinstance(pipeline.source, SelectSource) and (failure := _row_failure(error)):
+    if pipeline.select and (failure := _row_failure(error)):
         hint = f"{failure[1] or 'write it so that it has a value for each row'}; nothing was published"
         message = f"the select of {pipeline.name} cannot be computed for some row: {failure[0]}"
         raise BatchError("select-failed", message, hint) from None

@@ -70,7 +70,7 @@ def with_several(target: StagingTarget, rows: DataFrame) -> DataFrame:
 
     keyed, range_ = target.keyed, target.range_
     partitions = [partition for partition, end in range_.ends.items() if end > range_.starts.get(partition, 0)]
-    if not keyed.partition or (len(partitions) < 2 and not target.pipeline.source and not target.replays):
+    if not keyed.partition or (len(partitions) < 2 and not target.pipeline.read_tables and not target.replays):
         return rows
     fields, keys = (", ".join(map(identifier, names)) for names in (keyed.partition, keyed.keys))
     minimum, maximum = (f"{function}(struct({fields})) OVER (PARTITION BY {keys})" for function in ("min", "max"))

@@ -26,6 +26,7 @@ from framework.plan import (
     Step,
     TableChanges,
     Topic,
+    Topics,
 )
 from framework.sql import unsent
 from framework.sql.change_messages import changes_of, is_end, is_one_of
@@ -54,35 +55,36 @@ def without_deletes(topic: Topic, into: WrittenInto) -> Topic:
 
 
 def plan_keys(
-    spec: WrittenPipeline, source: TableChanges | None, topics: tuple[Topic, ...], steps: tuple[Step, ...], rows: Rows
+    spec: WrittenPipeline, source: Topics | TableChanges | None, steps: tuple[Step, ...], rows: Rows
 ) -> tuple[Keyed | None, tuple[Step, ...]]:
     """Returns the rules for rows with keys, and the step that makes a row without a key a bad row. `rows` are the rows after all
     other steps. The rules are None after a problem was reported."""
-    into = spec.into
+    into, table = spec.into, source if isinstance(source, TableChanges) else None
+    topics = source.topics if source else ()
     problems_before = len(rows.problems)
     keys = tuple(name for index, name in enumerate(into.keys) if _key(name, into.place("keys", index), into.keys[:index], rows))
-    tombstones = into.deletes == "tombstones" and not source
+    tombstones = into.deletes == "tombstones" and not table
     if tombstones:
         rows.problems.extend(_tombstones(into, keys, topics, steps))
-    order, *tie = _order_of_table(spec, source, rows) if source else _order(spec, topics, steps, rows)
+    order, *tie = _order_of_table(spec, table, rows) if table else _order(spec, topics, steps, rows)
     if tombstones and into.order_by and not _has_value(into.order_by, topics, steps):
         rows.problems.extend(_without_order(into, rows))
     write = write_mode(into.write)
     rows.problems.extend(write.problems(into, order, topics, rows))
     changes = changes_of(topics) if into.deletes != "ignore" else None
     ends = "_sluice_value IS NULL" if tombstones else is_end(topics[0], changes) if changes else None
-    delete_flag = "_sluice_tombstone" if ends else OLD if source and source.rows_change and into.deletes != "ignore" else ""
+    delete_flag = "_sluice_tombstone" if ends else OLD if table and table.rows_change and into.deletes != "ignore" else ""
     deletes, faults = _deletes(into, delete_flag, rows)
     if into.node.get("remember_deletes_for") is not None and not deletes and len(rows.problems) == problems_before:
         hint = "say what deletes, such as `deletes: tombstones`, or remove it"
         message = "`remember_deletes_for` has no effect where nothing is deleted"
         rows.problems.append(Problem(into.key_place("remember_deletes_for"), "unused-key", message, hint))
-    if len(rows.problems) > problems_before or not keys or not (topics or source):
+    if len(rows.problems) > problems_before or not keys or source is None:
         return None, ()
     keyed = Keyed(
         keys=keys, order=tuple(dict.fromkeys([order, *tie])), versions=write.versions, deletes=deletes, ends=ends,
         truncates=is_one_of(topics[0], changes.truncates) if changes and len(topics) == 1 else None,
-        remember=into.remember_deletes_for, says=_says(into, ends, changes, source if delete_flag == OLD else None),
+        remember=into.remember_deletes_for, says=_says(into, ends, changes, table if delete_flag == OLD else None),
         stands_in=tombstones and not _has_value(order, topics, steps),
         unsent=unsent.carried(topics[0], steps, rows.columns, (*keys, order)) if changes_of(topics) else (),
         partition=() if into.order_by else _partition((order, *tie)),

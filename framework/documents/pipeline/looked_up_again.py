@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from framework.base.errors import Problem
-from framework.plan import Keyed, SelectSource, Step, TableChanges, columns_read
+from framework.plan import Keyed, Step, TableChanges, columns_read
 from framework.plan.totals import TIME, Totals
 
 
-def problems(
-    source: TableChanges | SelectSource | None, steps: Sequence[Step], keys: Keyed | None, totals: Totals | None
-) -> Iterator[Problem]:
+def problems(source: TableChanges, steps: Sequence[Step], keys: Keyed | None, totals: Totals | None) -> Iterator[Problem]:
     """Reports a join that decides about rows that change. An old row goes through the steps again, to be subtracted or to leave
     its key, and what the joined table decided the first time is no longer known."""
-    if not isinstance(source, TableChanges) or source.old != "all":
+    if source.old != "all":
         return
     deciding_names = set(keys.keys if keys else ())
     deciding_names |= {TIME, *totals.by, *(measure.row_column for measure in totals.measures)} if totals else set()

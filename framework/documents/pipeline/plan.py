@@ -36,15 +36,17 @@ from framework.plan import (
     EVENT_TIME,
     KAFKA_COLUMNS,
     KAFKA_TOPIC,
+    Column,
     Expectation,
     Keyed,
     Pipeline,
     SelectSource,
     SetExpectation,
+    Source,
     Step,
     Table,
     TableChanges,
-    Topic,
+    Topics,
     digest,
 )
 from framework.plan.totals import WINDOW_END, WINDOW_START, Totals
@@ -69,8 +71,7 @@ def _resolved(draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline |
 class _Inputs:
     """The inputs of a pipeline, and its rows before the first step."""
 
-    source: TableChanges | SelectSource | None
-    topics: tuple[Topic, ...]
+    source: Source | None  # None: it is missing or has problems
     rows: Rows
 
 
@@ -100,7 +101,7 @@ def _pipeline(draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline |
         return None
     table = tables.plan_table(draft, spec, typed.last_rows, typed.keys, typed.steps, typed.totals)
     if table is None or typed.last_rows.more:  # the known part was checked
-        if table is not None and typed.inputs.topics:
+        if table is not None and isinstance(typed.inputs.source, Topics):
             pipeline_without_columns = _put_together(spec, typed, table, (), draft.written.environment)
             draft.without_columns.append(replace(pipeline_without_columns, spec=""))
         return None
@@ -118,18 +119,16 @@ def _pipeline(draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline |
 
 def _inputs(draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline | None], open_names: list[str]) -> _Inputs:
     source = _source(draft, spec, planned, open_names) if "from" not in spec.gaps else None
-    read_topics = _topics(draft, spec.from_) if "from" not in spec.gaps else ()
-    read_topics = (
-        tuple(keyed.without_deletes(topic, spec.into) for topic in read_topics) if "into" not in spec.gaps else read_topics
-    )
-    rows = _rows(draft, spec, source, read_topics)
+    if source and "into" not in spec.gaps:
+        source = source.mapped(topic=partial(keyed.without_deletes, into=spec.into))
+    rows = _rows(draft, spec, source)
     if any(extensions.find(extensions.STEPS)[step.name].hides for step in spec.steps):
-        rows, read_topics = replace(rows, quiet=True), tuple(map(topics.without_values, read_topics))
-    return _Inputs(source=source, topics=read_topics, rows=rows)
+        rows, source = replace(rows, quiet=True), source and source.mapped(topic=topics.without_values)
+    return _Inputs(source=source, rows=rows)
 
 
 def _typed(spec: WrittenPipeline, inputs: _Inputs) -> _Typed:
-    source, read_topics, rows = inputs.source, inputs.topics, inputs.rows
+    source, rows = inputs.source, inputs.rows
     is_select = "from" not in spec.gaps and bool(spec.from_.tables)  # its one step is its source
     steps, last_rows, judges, groups = ((), rows, {}, None) if is_select else typed_steps.plan_steps(spec, rows)
     write = write_mode(spec.into.write) if "into" not in spec.gaps and "write" not in spec.into.gaps else None
@@ -137,20 +136,22 @@ def _typed(spec: WrittenPipeline, inputs: _Inputs) -> _Typed:
     key_steps: tuple[Step, ...] = ()
     totals: Totals | None = None
     if write and write.by_key and not isinstance(source, SelectSource):
-        keys, key_steps = keyed.plan_keys(spec, source, read_topics, steps, last_rows)
+        keys, key_steps = keyed.plan_keys(spec, source, steps, last_rows)
     if write and write.groups and not last_rows.more and not isinstance(source, SelectSource):
-        totals, steps = accumulated.plan_totals(spec, groups, read_topics, source, last_rows, steps)
-    read_topics = tuple(keyed.refused(topic, keys, steps) for topic in read_topics) if keys else read_topics
+        totals, steps = accumulated.plan_totals(spec, groups, source, last_rows, steps)
     windows = (WINDOW_START, WINDOW_END) if groups and groups.window else ()
     total_names = (*windows, *(measure.name for measure in groups.measures)) if groups else ()
     expect_steps, expected = expectations.plan_expectations(spec.expect, last_rows, keys, total_names)
-    if isinstance(source, SelectSource):
-        source = queries.settled(source, expect_steps)
-    elif source:
-        source = table_sources.with_old_rows(source, keys, (*steps, *expect_steps), totals is not None)
-        rows.problems.extend(looked_up_again.problems(source, (*steps, *key_steps, *expect_steps), keys, totals))
+    match source:
+        case SelectSource():
+            source = queries.settled(source, expect_steps)
+        case TableChanges():
+            source = table_sources.with_old_rows(source, keys, (*steps, *expect_steps), totals is not None)
+            rows.problems.extend(looked_up_again.problems(source, (*steps, *key_steps, *expect_steps), keys, totals))
+        case Topics() if keys:
+            source = source.mapped(topic=partial(keyed.refused, keyed=keys, steps=steps))
     return _Typed(
-        inputs=replace(inputs, source=source, topics=read_topics),
+        inputs=replace(inputs, source=source),
         steps=(*steps, *key_steps, *expect_steps),
         last_rows=last_rows,
         judges=judges,
@@ -171,8 +172,10 @@ def _with_short_names(spec: WrittenPipeline, typed: _Typed, table: Table) -> _Ty
 def _put_together(
     spec: WrittenPipeline, typed: _Typed, table: Table, sets: tuple[SetExpectation, ...], environment: str
 ) -> Pipeline:
-    source, read_topics = typed.inputs.source, typed.inputs.topics
-    deciding_parts = (source or (read_topics[0].columns, read_topics[0].decoding), typed.steps, typed.expected, table)
+    source = typed.inputs.source
+    assert source is not None, "what has no source is not put together"
+    deciding_source = (source.columns, source.decoding) if isinstance(source, Topics) else source
+    deciding_parts = (deciding_source, typed.steps, typed.expected, table)
     return Pipeline(
         name=spec.name,
         environment=environment,
@@ -180,12 +183,11 @@ def _put_together(
         doc=spec.doc or "",
         owner=spec.owner,
         tags=tuple(sorted(spec.tags.items())),
-        topics=read_topics,
         source=source,
         kafka_columns=typed.inputs.rows.kafka,
         steps=typed.steps,
         table=table,
-        event_time=_event_time(typed, table),
+        event_time=_event_time(source, typed, table),
         batch_rows=spec.batch.rows or running.BATCH_ROWS,
         run=running.run(spec),
         bad_rows=spec.bad_rows,
@@ -198,25 +200,22 @@ def _put_together(
     )
 
 
-def _event_time(typed: _Typed, table: Table) -> str | None:
+def _event_time(source: Source, typed: _Typed, table: Table) -> str | None:
     """Return the table's column with the time of a row."""
     if table.accumulated:
         return WINDOW_START if table.accumulated.window else None
-    time = _row_time(typed.inputs.source, typed.inputs.topics, typed.steps, table)
+    time = _row_time(source, typed.steps, table)
     return time.column if time else None
 
 
-def _row_time(
-    source: TableChanges | SelectSource | None, read_topics: tuple[Topic, ...], steps: tuple[Step, ...], table: Table
-) -> RowTime | None:
-    column = source.event_time if source else read_topics[0].event_time or KAFKA_COLUMNS[-1].name
-    return row_time(column, steps, table.columns) if column else None
+def _row_time(source: Source, steps: tuple[Step, ...], table: Table) -> RowTime | None:
+    return row_time(source.event_time, steps, table.columns) if source.event_time else None
 
 
 def _landing_problems(spec: WrittenPipeline, judges: Mapping[int, Any], pipeline: Pipeline) -> Iterator[Problem]:
     table = pipeline.table
     ordering = table.keyed or table.accumulated
-    time = _row_time(pipeline.source, pipeline.topics, pipeline.steps, table) if judges else None
+    time = _row_time(pipeline.source, pipeline.steps, table) if judges else None
     for index, judge in judges.items():
         landing = Landing(
             earlier=pipeline.steps[:index],
@@ -226,32 +225,33 @@ def _landing_problems(spec: WrittenPipeline, judges: Mapping[int, Any], pipeline
             columns=table.columns,
             time=time,
             orders_by_event_time=ordering is not None and EVENT_TIME in ordering.order,
-            from_table=pipeline.source is not None,
+            from_table=bool(pipeline.read_tables),
             bad_rows=spec.bad_rows,
         )
         yield from judge(landing)
 
 
-def _rows(
-    draft: Draft, spec: WrittenPipeline, source: TableChanges | SelectSource | None, read_topics: tuple[Topic, ...]
-) -> Rows:
+def _rows(draft: Draft, spec: WrittenPipeline, source: Source | None) -> Rows:
     """The rows before the first step. A source that is missing or has problems has unknown columns."""
-    if isinstance(source, SelectSource):
-        return Rows(source.columns, draft.problems, (), event_time=False, document=spec.node)
-    if source:
-        kafka = (*source.kafka, *table_sources.order_columns(spec.into, source))
-        return Rows(source.columns, draft.problems, kafka, event_time=False, document=spec.node)
-    if not read_topics:
-        return Rows((), draft.problems, (KAFKA_TOPIC, *KAFKA_COLUMNS), document=spec.node, more=True)
-    kafka = (KAFKA_TOPIC, *KAFKA_COLUMNS) if spec.from_.topics else KAFKA_COLUMNS
-    unclear = any(topic.name in draft.unclear for topic in read_topics)
-    return Rows(read_topics[0].columns, draft.problems, kafka, document=spec.node, more=unclear)
+    kafka: tuple[Column, ...]
+    match source:
+        case None:
+            return Rows((), draft.problems, (KAFKA_TOPIC, *KAFKA_COLUMNS), document=spec.node, more=True)
+        case Topics():
+            kafka = (KAFKA_TOPIC, *KAFKA_COLUMNS) if spec.from_.topics else KAFKA_COLUMNS
+            unclear = any(topic.name in draft.unclear for topic in source.topics)
+            return Rows(source.columns, draft.problems, kafka, document=spec.node, more=unclear)
+        case TableChanges():
+            kafka = (*source.kafka, *table_sources.order_columns(spec.into, source))
+            return Rows(source.columns, draft.problems, kafka, event_time=False, document=spec.node)
+        case SelectSource():
+            return Rows(source.columns, draft.problems, (), event_time=False, document=spec.node)
 
 
-def _source(
-    draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline | None], open_names: list[str]
-) -> TableChanges | SelectSource | None:
-    """The table or the tables that a pipeline reads."""
+def _source(draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline | None], open_names: list[str]) -> Source | None:
+    """The topics, the table or the tables that a pipeline reads; None if something is missing, which is reported."""
+    if not spec.from_.table and not spec.from_.tables:
+        return _topics(draft, spec.from_)
     places: dict[str, Where] = {}
     for index, name in enumerate(spec.from_.tables or ()):
         if name in places:
@@ -284,7 +284,7 @@ def _joined(
     return table_sources.looked_up(pipeline) if pipeline else None
 
 
-def _topics(draft: Draft, from_: WrittenFrom) -> tuple[Topic, ...]:
+def _topics(draft: Draft, from_: WrittenFrom) -> Topics | None:
     """The topics of a pipeline. If one is missing, there are none, and a problem is reported once."""
     names = {from_.topic: from_.place("topic")} if from_.topic else {}
     for index, name in enumerate(from_.topics or ()):
@@ -299,4 +299,4 @@ def _topics(draft: Draft, from_: WrittenFrom) -> tuple[Topic, ...]:
             unknown(draft, "topic", name, where, topic_names)
     planned_topics = tuple(draft.topics[name] for name in names if name in draft.topics)
     draft.problems.extend(topics.differences(tuple(topic for topic in planned_topics if topic.name not in draft.broken), names))
-    return planned_topics if len(planned_topics) == len(names) else ()
+    return Topics(planned_topics) if planned_topics and len(planned_topics) == len(names) else None

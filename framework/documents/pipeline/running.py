@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from framework.base.errors import Problem
 from framework.documents.pipeline.written import Pipeline as WrittenPipeline, Run as WrittenRun
-from framework.plan import Maintain, Run, SelectSource, TableChanges, Thin
+from framework.plan import Maintain, Run, Source, Thin
 
 BATCH_ROWS = 1_000_000
 CHECK_EVERY = 10  # seconds between two checks for new data
@@ -18,10 +18,10 @@ def run(spec: WrittenPipeline) -> Run:
     return Run(every=CHECK_EVERY, on_new_data=True) if spec.run == "on_new_data" else Run()
 
 
-def problems(spec: WrittenPipeline, source: TableChanges | SelectSource | None) -> Iterator[Problem]:
+def problems(spec: WrittenPipeline, source: Source | None) -> Iterator[Problem]:
     if spec.batch.after is None:
         return
-    why = "what waits in a table is not counted in bytes" if source else ""
+    why = "what waits in a table is not counted in bytes" if source and source.tables else ""
     if isinstance(spec.run, str):
         why = "`on_new_data` begins a batch soon anyway" if spec.run == "on_new_data" else "only a person starts a run"
     if why:

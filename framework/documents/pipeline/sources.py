@@ -122,20 +122,13 @@ def problems(spec: WrittenPipeline, pipeline: Pipeline) -> Iterator[Problem]:
 def with_readers(pipelines: Sequence[Pipeline]) -> Iterator[Pipeline]:
     """Returns the pipelines, each with the readers of its table's changes."""
     for pipeline in pipelines:
-        readers = [
-            reader
+        dependents = (
+            DependentTable(reader.table.catalog, reader.table.identifier, read_table.reads == "commits")
             for reader in pipelines
-            if reader.source and reader.source.reads != "all" and reader.source.pipeline == pipeline.name
-        ]
-        yield replace(
-            pipeline,
-            readers=tuple(
-                DependentTable(
-                    reader.table.catalog, reader.table.identifier, reader.source is not None and reader.source.reads == "commits"
-                )
-                for reader in readers
-            ),
+            for read_table in reader.read_tables
+            if not reader.computes_all and read_table.pipeline == pipeline.name
         )
+        yield replace(pipeline, readers=tuple(dependents))
 
 
 def order_columns(into: WrittenInto, source: TableChanges) -> tuple[Column, ...]:

@@ -18,7 +18,7 @@ from framework.documents.pipeline.written_tests import (
 )
 from framework.documents.topic.written import Topic as WrittenTopic
 from framework.language.node import YamlNode
-from framework.plan import Column, Pipeline, SelectSource, SpecTest, SpecTestRow
+from framework.plan import Column, Pipeline, SpecTest, SpecTestRow
 
 
 def plan_tests(
@@ -28,7 +28,7 @@ def plan_tests(
     if not spec.tests:
         return ()
     # All topics of one pipeline have the same columns.
-    topic = None if pipeline.source else next(topic for topic in topics if topic.name == pipeline.topic.name)
+    topic = next((topic for topic in topics if pipeline.topics and topic.name == pipeline.topic.name), None)
     if topic and "value" in topic.gaps:
         return ()  # the format of messages is unknown
     reader = _Reader(pipeline, topic, problems, sure)
@@ -62,7 +62,7 @@ class _Reader:
             if self.topic
             else None
         )
-        items = [] if isinstance(self.pipeline.source, SelectSource) else self.given(test)
+        items = [] if self.pipeline.select else self.given(test)
         given_items = tuple(message(*item) if message else self.given_row(test, *item) for item in items)
         expect = None
         if test.expect is not None:
@@ -77,7 +77,7 @@ class _Reader:
 
     def refuse_missing(self, test: WrittenTest) -> None:
         """Refuses a test without what its pipeline reads."""
-        selects = isinstance(self.pipeline.source, SelectSource)
+        selects = self.pipeline.select is not None
         if selects and test.given:
             hint = f"write `tables: {{{self.pipeline.sources[0]}: […]}}`"
             self.refuse(
@@ -94,7 +94,7 @@ class _Reader:
             self.refuse(test.place(), "missing-key", "a test needs `tables`, the rows of the tables that are read", hint)
 
     def tables(self, test: WrittenTest) -> Iterator[tuple[str, tuple[Mapping[str, Any], ...]]]:
-        tables = self.pipeline.source.tables if isinstance(self.pipeline.source, SelectSource) else ()
+        tables = self.pipeline.read_tables if self.pipeline.select else ()
         sources = {source.identifier: source for source in (*tables, *self.pipeline.looked_up)}
         for name, rows in test.tables.items():
             if name not in sources:
@@ -122,8 +122,7 @@ class _Reader:
     def given_row(
         self, test: WrittenTest, batch: int, index: int, item: WrittenGivenMessage | Mapping[str, YamlNode]
     ) -> SpecTestRow:
-        source = self.pipeline.source
-        assert source is not None
+        (source,) = self.pipeline.read_tables
         if isinstance(item, WrittenGivenMessage):
             hint = f"write a row of `{source.identifier}`, such as `{{{source.columns[0].name}: …}}`"
             message = f"`{self.pipeline.name}` reads a table, not messages"

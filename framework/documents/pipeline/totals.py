@@ -23,7 +23,7 @@ from framework.plan import (
     PartitionField,
     Step,
     TableChanges,
-    Topic,
+    Topics,
 )
 from framework.plan.text import duration
 from framework.plan.totals import MEASURES, NTH_ITEM, OPEN_SINCE, ROWS, TIME, WINDOW_END, WINDOW_START, Groups, Totals
@@ -34,12 +34,7 @@ _HIDDEN = Column(MEASURES, Struct(()), "What averages, different values, first a
 
 
 def plan_totals(
-    spec: WrittenPipeline,
-    groups: Groups | None,
-    topics: tuple[Topic, ...],
-    source: TableChanges | None,
-    rows: Rows,
-    steps: tuple[Step, ...],
+    spec: WrittenPipeline, groups: Groups | None, source: Topics | TableChanges | None, rows: Rows, steps: tuple[Step, ...]
 ) -> tuple[Totals | None, tuple[Step, ...]]:
     """Returns the totals of the table, and the steps, of which `aggregate` now also refuses rows that come too late."""
     into = spec.into
@@ -52,14 +47,14 @@ def plan_totals(
     if not groups.measures:
         return None, steps
     order = (
-        tuple(_order(topics, source, rows))
+        tuple(_order(source, rows))
         if any(aggregates.FUNCTIONS[measure.function].first_counts for measure in groups.measures)
         else ()
     )
     window = replace(groups.window, late_after=into.late_after) if groups.window and into.late_after else groups.window
     own_names = {TIME, *(measure.row_column for measure in groups.measures)}
     by_name = {column.name: column for column in rows.columns}
-    changes = source is not None and source.reads == "changes"
+    changes = isinstance(source, TableChanges) and source.reads == "changes"
     takes_off = changes and all(aggregates.takes_off(measure.function, measure.argument) for measure in groups.measures)
     nth = bool(order) and any(step.each for step in steps)
     accumulated = Totals(
@@ -110,15 +105,15 @@ def _unused(into: WrittenInto, groups: Groups) -> Iterator[Problem]:
         yield Problem(into.key_place("late_after"), "unused-key", message, "add a `window` to `aggregate`, or remove it")
 
 
-def _order(topics: tuple[Topic, ...], source: TableChanges | None, rows: Rows) -> Iterator[str]:
+def _order(source: Topics | TableChanges | None, rows: Rows) -> Iterator[str]:
     """The columns that say which of two rows is the first: the time, then the place in the source."""
-    if source:
+    if isinstance(source, TableChanges):
         types = rows.types
         if source.event_time in types:
             yield source.event_time
         yield from (column.name for column in FROM_COLUMNS[2:] if column in rows.kafka)
         return
-    if topics and topics[0].event_time:
+    if source and source.topics[0].event_time:
         yield EVENT_TIME
     yield from (column.name for column in (*KAFKA_COLUMNS[2:], *KAFKA_COLUMNS[:2]))
     if KAFKA_TOPIC in rows.kafka:

@@ -150,7 +150,7 @@ def _statement(target: StagingTarget, view: str, near: str) -> Iterator[str]:
     if totals.takes_off:
         condition = f" AND s.{ROWS} > 0"
         yield f"WHEN MATCHED AND {_rows_left()} <= 0 THEN DELETE"
-    elif target.pipeline.source and target.pipeline.source.old != "none":
+    elif target.pipeline.has_old_rows:
         yield f"WHEN MATCHED AND s.{LOST_ROWS} AND s.{HAS_ROWS} IS NULL THEN DELETE"
         yield f"WHEN MATCHED AND s.{LOST_ROWS} THEN UPDATE SET {_set(_values(target, merges=False))}"
     yield f"WHEN MATCHED THEN UPDATE SET {_set(_values(target, merges=True))}"

@@ -24,7 +24,7 @@ from dagster import (
 from framework.base.errors import Where
 from framework.host.assets import freshness
 from framework.host.assets.keys import AssetKeys
-from framework.plan import BAD_ROW_COLUMNS, Column, Follower, Pipeline, SelectSource, TableChanges, Topic
+from framework.plan import BAD_ROW_COLUMNS, Column, Follower, Pipeline, TableChanges, Topic
 from framework.plan.export import Export
 from framework.plan.lineage import by_source, lineage
 
@@ -146,7 +146,7 @@ def _is_accepted(**attributes: Any) -> bool:
 
 
 def _automation(pipeline: Pipeline) -> AutomationCondition[Any] | None:
-    return AutomationCondition.eager() if pipeline.run.on_new_data and pipeline.source else None
+    return AutomationCondition.eager() if pipeline.run.on_new_data and pipeline.read_tables else None
 
 
 def _inputs(pipeline: Pipeline, keys: AssetKeys) -> list[AssetKey]:
@@ -155,14 +155,12 @@ def _inputs(pipeline: Pipeline, keys: AssetKeys) -> list[AssetKey]:
 
 
 def _sources(pipeline: Pipeline, keys: AssetKeys) -> list[AssetKey]:
-    if pipeline.source:
-        return list(map(keys.source, pipeline.source.tables))
-    return list(map(keys.topic, pipeline.topics))
+    return [*map(keys.topic, pipeline.topics), *map(keys.source, pipeline.read_tables)]
 
 
 def _description(pipeline: Pipeline) -> str | None:
     """The description from the spec, the select that is read, and the pipeline's steps."""
-    lines = pipeline.source.says if isinstance(pipeline.source, SelectSource) else ()
+    lines = pipeline.select.says if pipeline.select else ()
     select = "\n".join(("```sql", *lines, "```")) if lines else ""
     steps = "\n".join(f"{number}. **{step.name}** {'; '.join(step.says)}" for number, step in enumerate(pipeline.steps, 1))
     return "\n\n".join(part for part in (pipeline.doc, select, steps) if part) or None

@@ -119,8 +119,8 @@ def _fresh(key: AssetKey, status: Status) -> AssetCheckResult:
     warn = lag != 0 and pipeline.warn_after is not None and seconds is not None and seconds > pipeline.warn_after
     waits = lag != 0 or not status.fresh
     waiting = "the number of waiting messages is unknown" if lag is None else f"{lag:,} messages wait"
-    if lag == 0 and pipeline.source:
-        waiting = f"messages wait before the table {pipeline.source.identifier}"
+    if lag == 0 and pipeline.read_tables:
+        waiting = f"messages wait before the table {pipeline.source_name}"
     last_time = iso_times.text(status.progress.committed) if status.progress.committed else "no time yet"
     return AssetCheckResult(
         passed=bool(status.fresh) and not warn, asset_key=key, check_name=FRESH,

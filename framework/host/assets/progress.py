@@ -29,7 +29,7 @@ def waiting(context: AssetExecutionContext, pipeline: Pipeline, watched: Pipelin
     source = ", ".join(pipeline.sources)
     if watched.lag is None:
         return  # the run says why
-    noun = "row" if pipeline.source else "message"
+    noun = pipeline.noun
     context.log.info(f"{counted(watched.lag, noun)} waiting in {source}; {watched.table} has {counted(watched.rows, 'row')}")
     behind = [offsets for offsets in watched.offsets if offsets.waiting]
     for offsets in behind[:_MAX_PARTITIONS]:

@@ -60,7 +60,7 @@ def _run(asset: SluiceAsset) -> str:
 def _range(asset: SluiceAsset) -> str:
     if asset.type == "export":
         return f"for one window choose it in the launchpad, or `sluice export {asset.name} --window WINDOW`"
-    if asset.pipeline and not asset.pipeline.source:
+    if asset.pipeline and asset.pipeline.topics:
         keyed = asset.pipeline.table.keyed
         into = "" if keyed and not keyed.versions else " --into TABLE"  # where each row would come a second time
         rewind_hint = f"`sluice rewind {asset.name} --to TIME{into}` reads from a time on again"

@@ -109,7 +109,7 @@ def _pending(status: Status) -> str:
     watched, name = status.progress, status.pipeline.name
     if watched.trouble:
         return f"nothing has landed yet: {watched.trouble.message}; {watched.trouble.hint}"
-    noun = "row" if status.pipeline.source else "message"
+    noun = status.pipeline.noun
     if not watched.lag:
         return f"nothing has landed yet, and there are no {noun}s to read"
     return f"nothing has landed yet, {counted(watched.lag, noun)} to read: `sluice run {name}`"
@@ -117,8 +117,8 @@ def _pending(status: Status) -> str:
 
 def _partitions(status: Status, width: int) -> Iterator[Table | Text]:
     yield Text(f"\n{status.progress.table}", style="bold")
-    if status.pipeline.source:
-        yield Text(f"  is computed from the table {status.pipeline.source.identifier}, which has no partitions of Kafka's")
+    if status.pipeline.read_tables:
+        yield Text(f"  is computed from the table {status.pipeline.source_name}, which has no partitions of Kafka's")
     elif not status.progress.offsets:
         yield Text("  its partitions are unknown")
     else:

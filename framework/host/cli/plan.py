@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from framework.core.kafka.backlog import Waiting
     from framework.operations.observe.next_run import NextRun, Recompute
     from framework.operations.rebuild.estimate import Estimate
-    from framework.plan import Pipeline, Plan, SelectSource, TableChanges
+    from framework.plan import Pipeline, Plan, TableChanges
     from framework.plan.change import Change
 
 SECTION, ORDER = "write", 3
@@ -135,21 +135,21 @@ def next_run_lines(next_run: NextRun) -> Iterator[str]:
         lines_of_rebuild = list(rebuild_lines(next_run.pipeline, next_run.rebuild))
         yield f"`sluice rebuild {next_run.pipeline.name}` rebuilds the table: {lines_of_rebuild[0]}"
         yield from (f"  {line}" for line in lines_of_rebuild[1:])
-    if next_run.recompute and next_run.pipeline.source:
-        yield _computes(next_run.recompute, next_run.pipeline.source)
+    if next_run.recompute and next_run.pipeline.read_tables:
+        yield _computes(next_run.recompute, next_run.pipeline)
     if not next_run.idle:
         yield from (f"then maintains {table.identifier}: {table.words}" for table in next_run.maintenance)
     if next_run.idle and any(change.kind != "drop" or not change.allowed for change in changes):
         comes = (
-            f"when {next_run.pipeline.source.identifier} changes" if next_run.pipeline.source else "when the next message arrives"
+            f"when {next_run.pipeline.source_name} changes" if next_run.pipeline.read_tables else "when the next message arrives"
         )
         yield f"schema changes apply {comes}; until then a run finds nothing to do"
 
 
 def rebuild_lines(pipeline: Pipeline, estimate: Estimate) -> Iterator[str]:
     """The messages that a rebuild reads, its cost, and the rows that it would lose."""
-    if estimate.rows is not None and pipeline.source:
-        yield f"reads {pipeline.source.identifier}: {counted(estimate.rows, 'row')}, {_time(estimate.seconds)}"
+    if estimate.rows is not None and pipeline.read_tables:
+        yield f"reads {pipeline.source_name}: {counted(estimate.rows, 'row')}, {_time(estimate.seconds)}"
     yield from (_waits(waiting) for waiting in estimate.waiting)
     if estimate.done:
         yield f"continues an interrupted rebuild, which has read {counted(estimate.done, 'message')}"
@@ -157,20 +157,18 @@ def rebuild_lines(pipeline: Pipeline, estimate: Estimate) -> Iterator[str]:
     yield from (f"undoes {foreign.words}" for foreign in estimate.foreign)
 
 
-def _computes(recompute: Recompute, source: TableChanges | SelectSource) -> str:
-    from framework.plan import SelectSource
-
-    name = source.identifier
+def _computes(recompute: Recompute, pipeline: Pipeline) -> str:
+    name, select = pipeline.source_name, pipeline.select
     if not recompute.because:
         return (
-            f"{name} has not changed since {'the table was computed' if source.reads == 'all' else 'it was read'}: nothing to do"
+            f"{name} has not changed since {'the table was computed' if pipeline.computes_all else 'it was read'}: nothing to do"
         )
-    if recompute.groups and isinstance(source, SelectSource):
-        noun, column_names = "partitions" if source.by_partition else "groups", ", ".join(column for column, _ in source.apart)
+    if recompute.groups and select:
+        noun, column_names = "partitions" if select.by_partition else "groups", ", ".join(column for column, _ in select.apart)
         return f"computes again the {noun} by {column_names} in which {name} has changed, by up to {counted(recompute.rows or 0, 'row')}"
     line = (
         f"recomputes the table from {name}, {recompute.because}"
-        if source.reads == "all"
+        if pipeline.computes_all
         else f"reads {name}, {recompute.because}"
     )
     if recompute.rows is None or recompute.seconds is None:
@@ -199,16 +197,15 @@ def _time(seconds: float) -> str:
 
 def document(pipeline: Pipeline, next_run: NextRun | None) -> dict[str, Any]:
     """The JSON of a pipeline for `--json`; docs/plan.md describes it."""
-    from framework.plan import SelectSource, TableChanges
     from framework.plan.change import place
 
-    table, source = pipeline.table, pipeline.source
+    table, read_tables = pipeline.table, list(map(_read, pipeline.read_tables))
     return {
         "pipeline": pipeline.name,
         **_where(pipeline.where),
         "topics": [{"topic": topic.name, "kafka_name": topic.kafka_name, **_where(topic.where)} for topic in pipeline.topics],
-        "from_table": _read(source) if isinstance(source, TableChanges) else None,
-        "from_tables": [_read(table) for table in source.tables] if isinstance(source, SelectSource) else [],
+        "from_table": read_tables[0] if read_tables and not pipeline.select else None,
+        "from_tables": read_tables if pipeline.select else [],
         "steps": [{"step": step.name, "says": step.says, **_where(step.where)} for step in pipeline.steps],
         "table": {
             "catalog": table.catalog.name, "name": table.identifier, "write": table.write.name, "format_version": table.format_version,

@@ -45,7 +45,7 @@ def command(name: str, count: int, start: str | None, as_json: bool, specs: Path
     """
     plan = _specs.plan(specs, environment)
     pipeline = _specs.chosen(plan, [name])[0]
-    if start and pipeline.source:
+    if start and pipeline.read_tables:
         raise click.UsageError(f"--from has no effect here: {name} reads a table, not a topic")
     from framework.core.kafka.cluster import refuse_silent
     from framework.operations.trials.preview import run_preview

@@ -65,8 +65,8 @@ def _shows(plan: Plan, pipeline: Pipeline, meaning: Rollback) -> Iterator[str]:
     if meaning.undone_before is not None:
         yield f"  at that time it was at snapshot {meaning.undone_before}, which a rollback has undone since"
     yield f"  {counted(meaning.undone, 'commit')} undone: {counted(meaning.rows, 'row')} now, {meaning.rows_then:,} then"
-    if pipeline.source:
-        yield f"  the next run reads the changes of {pipeline.source.identifier} since then again"
+    if pipeline.read_tables:
+        yield f"  the next run reads the changes of {pipeline.source_name} since then again"
     else:
         yield f"  the next run reads {counted(meaning.messages, 'message')} again; bad rows among them are deleted before"
     if meaning.missing:

@@ -138,7 +138,7 @@ class _Report:
             from framework.host.cli._progress import Bar
 
             self._read = 0
-            self._bar = Bar(pipeline.name, "rows" if pipeline.source else "messages", waiting, self.context.started)
+            self._bar = Bar(pipeline.name, f"{pipeline.noun}s", waiting, self.context.started)
 
     def end(self) -> None:
         if self._bar is not None:

@@ -187,7 +187,7 @@ Dataset = tuple[str, str]  # a namespace and a name
 
 
 def _sources(pipeline: Pipeline) -> Mapping[Dataset, tuple[Column, ...]]:
-    tables = [*(pipeline.source.tables if pipeline.source else ()), *pipeline.looked_up]
+    tables = [*pipeline.read_tables, *pipeline.looked_up]
     return {_topic(topic): topic.columns for topic in pipeline.topics} | {
         _table(table.catalog, table.identifier): table.columns for table in tables
     }

@@ -80,7 +80,7 @@ def _mentions_one(context: Context, pipeline: Pipeline, index: int, key: PersonK
 def _fields(pipeline: Pipeline, column: str) -> list[str]:
     """The possible names of the field in a message: the column's, those of its source columns, and of the fields inside these."""
     origins = {origin.rpartition(".")[2] for origin in lineage(pipeline)[column]}  # without the names of tables
-    tables = pipeline.source.tables if pipeline.source else ()
+    tables = pipeline.read_tables
     source_columns = [
         *(source_column for table in tables for source_column in table.columns),
         *(source_column for topic in pipeline.topics for source_column in topic.columns),

@@ -15,7 +15,7 @@ def places(plan: Plan, pipeline: Pipeline, key: PersonKey) -> Iterator[str]:
     """A line for each place where the person may still be."""
     for topic in pipeline.topics:
         yield f"the topic {topic.kafka_name}, until Kafka deletes the messages; what is read again does not land"
-    for table in pipeline.source.tables if pipeline.source else ():
+    for table in pipeline.read_tables:
         yield f"the table {table.identifier}, of which this one is made: `sluice forget {table.pipeline}`"
     for other_pipeline in plan.pipelines:
         if pipeline.name in other_pipeline.made_of:

@@ -62,7 +62,7 @@ def refuse_readers_behind(pipelines: tuple[Pipeline, ...], pipeline: Pipeline, e
 
 
 def _is_behind(reader: Pipeline, pipeline: Pipeline, table: Metadata, end_number: int) -> bool:
-    if reader.source is None or reader.source.identifier != pipeline.table.identifier or reader.source.reads == "all":
+    if reader.computes_all or pipeline.name not in [table.pipeline for table in reader.read_tables]:
         return False
     reached_number = readers.reached(table, pipeline, reader.table.catalog, reader.table.identifier)
     return reached_number is not None and reached_number < end_number

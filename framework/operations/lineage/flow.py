@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, replace
 
-from framework.plan import Column, Pipeline, Plan, SelectSource, Topic
+from framework.plan import Column, Pipeline, Plan, Topic
 from framework.plan.export import Export
 from framework.plan.lineage import by_source
 
@@ -48,8 +48,8 @@ def build_flow(plan: Plan) -> LineageFlow:
     for pipeline in plan.pipelines:
         table = pipeline.table
         steps = tuple(f"{step.name}: {'; '.join(step.says)}" for step in pipeline.steps)
-        if isinstance(pipeline.source, SelectSource):
-            steps = ("\n".join(pipeline.source.says), *steps)
+        if pipeline.select:
+            steps = ("\n".join(pipeline.select.says), *steps)
         parts[_table(table.identifier)] = LineagePart(
             _table(table.identifier), table.identifier, doc=pipeline.doc, where=str(pipeline.where), pipeline=pipeline.name,
             steps=steps, columns=table.readable,
@@ -86,9 +86,8 @@ def _table(identifier: str) -> str:
 
 
 def _sources(pipeline: Pipeline) -> list[str]:
-    if pipeline.source:
-        return [_table(table.identifier) for table in (*pipeline.source.tables, *pipeline.looked_up)]
-    return [*(_topic(topic.name) for topic in pipeline.topics), *(_table(table.identifier) for table in pipeline.looked_up)]
+    tables = (*pipeline.read_tables, *pipeline.looked_up)
+    return [*(_topic(topic.name) for topic in pipeline.topics), *(_table(table.identifier) for table in tables)]
 
 
 def _columns(pipeline: Pipeline) -> Iterator[tuple[Place, Place]]:

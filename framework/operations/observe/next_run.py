@@ -17,7 +17,7 @@ from framework.core.kafka.cluster import Kafka, listens, silent
 from framework.core.maintain.due import Due, behind_a_run
 from framework.core.rules import journal, protocol, refusals
 from framework.core.rules.protocol import Position, TableState, TopicState
-from framework.core.sources import table as table_source
+from framework.core.sources.readers import table_reader
 from framework.core.sources.source import SourceReader, TopicsReader
 from framework.operations.rebuild.estimate import Estimate, estimate_rebuild
 from framework.plan import Cluster, Pipeline, Plan, SecretStore, in_order
@@ -72,7 +72,7 @@ def next_runs(plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA
     clusters: dict[str, Kafka | SluiceError] = {}
     earlier_runs: dict[str, NextRun] = {}
     for pipeline in in_order(pipelines):
-        if pipeline.source:
+        if pipeline.read_tables:
             run = _next_run(pipeline, earlier_runs)
         else:
             cluster = pipeline.topic.cluster
@@ -148,7 +148,7 @@ def _next_run(pipeline: Pipeline, origin: Kafka | SluiceError | Mapping[str, Nex
 def _with_rebuild(run: NextRun, position: Position | None, kafka: Kafka | None) -> NextRun:
     """The run with an estimate of a rebuild, where the spec asks for rows or files that a run does not change."""
     pipeline = run.pipeline
-    if position is None or position.attempt == protocol.BORN or (kafka is None) != bool(pipeline.source):
+    if position is None or position.attempt == protocol.BORN or (kafka is None) == bool(pipeline.topics):
         return run  # or Kafka does not answer
     rows_differ = bool(position.spec and position.spec != pipeline.spec and kafka)
     needs_rebuild = any(change.rebuild for change in run.changes or ())
@@ -167,7 +167,7 @@ def _changes(pipeline: Pipeline, existing_table: TableNow | None, errors: tuple[
 
 
 def _recompute(pipeline: Pipeline, state: TableState | None, earlier_runs: Mapping[str, NextRun]) -> Recompute:
-    source = table_source.source_of(pipeline)
+    source = table_reader(pipeline)
     reads_all = source.source.reads == "all"
     tables = (*source.source.tables, *(join.source for join in pipeline.joins if reads_all))
     runs_before = [earlier_runs[table.pipeline] for table in tables if table.pipeline in earlier_runs]

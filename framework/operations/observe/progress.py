@@ -17,9 +17,8 @@ from framework.core.iceberg.metadata import Metadata
 from framework.core.kafka.cluster import Kafka, silent
 from framework.core.rules import protocol, refusals
 from framework.core.rules.protocol import Partition, Position, TableState, TopicState
-from framework.core.sources import table as table_source
-from framework.core.sources.select import SelectReader
-from framework.core.sources.source import TopicsReader
+from framework.core.sources.readers import reader_of
+from framework.core.sources.source import SourceWithCounts, TopicsReader
 from framework.operations.observe.next_run import connect, next_position
 from framework.plan import Pipeline, Plan
 
@@ -72,7 +71,7 @@ def read_progress(
 ) -> tuple[PipelineProgress, ...]:
     """The progress of these pipelines, or of all. Asks Kafka about all of them at the same time."""
     chosen_pipelines = tuple(plan.pipelines if pipelines is None else pipelines)
-    cluster_names = {pipeline.topic.cluster.name for pipeline in chosen_pipelines if not pipeline.source}
+    cluster_names = {pipeline.topic.cluster.name for pipeline in chosen_pipelines if pipeline.topics}
     clusters = {cluster.name: cluster for cluster in plan.clusters if cluster.name in cluster_names}
     connections = {name: _Question(partial(connect, cluster, plan.secrets, patience)) for name, cluster in clusters.items()}
     # Tables before topics: a batch that is committed in between is still counted as lag, never missing from both.
@@ -157,15 +156,14 @@ def _with_lag(pipeline: Pipeline, table_progress: _TableProgress, kafkas: Mappin
         return replace(progress, trouble=error)
 
 
-def _source(
-    pipeline: Pipeline, kafkas: Mapping[str, Kafka | SluiceError]
-) -> TopicsReader | table_source.TableReader | SelectReader:
-    if pipeline.source:
-        return table_source.source_of(pipeline)
-    kafka = kafkas[pipeline.topic.cluster.name]
-    if isinstance(kafka, SluiceError):
-        raise kafka
-    return TopicsReader(pipeline, kafka)
+def _source(pipeline: Pipeline, kafkas: Mapping[str, Kafka | SluiceError]) -> SourceWithCounts:
+    def messages() -> Kafka:
+        kafka = kafkas[pipeline.topic.cluster.name]
+        if isinstance(kafka, SluiceError):
+            raise kafka
+        return kafka
+
+    return reader_of(pipeline, messages)
 
 
 def _offsets(position: Position, topic_state: TopicState) -> tuple[Offsets, ...]:

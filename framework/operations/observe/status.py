@@ -96,7 +96,7 @@ def _progress(plan: Plan, chosen_pipelines: tuple[Pipeline, ...], patience: floa
 
 def _upstream(plan: Plan, pipeline: Pipeline) -> Iterator[Pipeline]:
     """The pipelines that write what this one reads, the nearest first."""
-    for table in pipeline.source.tables if pipeline.source else ():
+    for table in pipeline.read_tables:
         writer = plan.pipeline(table.pipeline)
         if writer:
             yield writer

@@ -19,7 +19,7 @@ from framework.core.kafka.backlog import SPEED, Waiting, waiting
 from framework.core.kafka.cluster import Kafka
 from framework.core.rules import protocol
 from framework.core.rules.protocol import Partition, Position, TopicState, parted
-from framework.core.sources import table as table_source
+from framework.core.sources.readers import table_reader
 from framework.core.sources.source import MessageStore, SourceReader, TopicsReader
 from framework.plan import KAFKA_COLUMNS, Pipeline, Topic
 
@@ -86,7 +86,7 @@ class Estimate:
 def estimate_rebuild(pipeline: Pipeline, messages: MessageStore | None) -> Estimate:
     """The estimate for a table that exists and has a position; `messages` where the rows come from topics."""
     if messages is None:
-        return Estimate(rows=table_source.source_of(pipeline).rows())
+        return Estimate(rows=table_reader(pipeline).rows())
     assert isinstance(messages, Kafka), "messages of a test cannot be read again"
     table = current_table(pipeline)
     topic_state = TopicsReader(pipeline, messages).topic_state()

@@ -138,7 +138,7 @@ class Publishing:
         """Refuses if another program has committed since the estimate was shown, unless a run computes the whole table anyway."""
         if check_rolled_back(self.context, self.pipeline, own_state) and not self.estimate.rolled_back:
             refusals.check(self.pipeline, own_state, self.context.source(self.pipeline).topic_state())
-        if self.pipeline.source:
+        if self.pipeline.read_tables:
             return
         shown_snapshots = {commit.snapshot for commit in self.estimate.foreign}
         new_commits = [

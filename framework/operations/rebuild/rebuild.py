@@ -53,7 +53,7 @@ def check_rebuild(context: Context, pipeline: Pipeline, without_lost: bool) -> t
     swapped_in = table.properties.get(protocol.REBUILT)
     if swapped_in and swapped_in == second_uuid(pipeline) and position_of(state).spec == pipeline.spec:
         return Estimate(ended=True), spec_changes
-    estimate = replace(estimate_rebuild(pipeline, None if pipeline.source else context.kafka(pipeline)), rolled_back=rolled_back)
+    estimate = replace(estimate_rebuild(pipeline, context.kafka(pipeline) if pipeline.topics else None), rolled_back=rolled_back)
     if not without_lost:
         refuse_lost(pipeline, estimate)
     return estimate, spec_changes
@@ -157,7 +157,7 @@ def _open(context: Context, lake: TableStore, pipeline: Pipeline, estimate: Esti
     if second_table.find_resumable(lake, pipeline, own_table, topic_state) is not None:
         return
     starts: dict[Partition, int] = {}
-    if not pipeline.source:
+    if pipeline.topics:
         table = current_table(pipeline)
         starts = start_offsets(pipeline, source, topic_state, table)
         # Kafka may have fewer messages than the estimate had.

@@ -86,7 +86,7 @@ def run_preview(plan: Plan, pipeline: Pipeline, count: int, which: Which = "next
     """Previews messages with a Spark session of its own, which starts fast and ends with the preview."""
     with _quick(plan, pipeline) as quick_plan:
         context = Context(quick_plan, warm=plan)
-        if not pipeline.source:  # which may be a select over large tables
+        if pipeline.topics:  # which may be a select over large tables
             context.expect(count)
         try:
             return preview(context, pipeline, count, which)
@@ -99,7 +99,7 @@ def _quick(plan: Plan, pipeline: Pipeline) -> Iterator[Plan]:
     """The plan with an engine that starts fast and leaves nothing behind."""
     with scratch_session.folder("preview"):
         # Spark would create the folder of a catalog that has no tables yet.
-        catalogs = plan.catalogs if pipeline.source or pipeline.joins or pipeline.bounds else ()
+        catalogs = plan.catalogs if pipeline.read_tables or pipeline.joins or pipeline.bounds else ()
         yield replace(plan, engine=scratch_session.engine(plan.engine, _CONF, catalogs=True), catalogs=catalogs)
 
 
@@ -108,7 +108,7 @@ def preview(context: Context, pipeline: Pipeline, count: int, which: Which = "ne
     pipeline = measured(context.schemas.current(pipeline))
     context.provide_keys(pipeline)
     source = context.source(pipeline)
-    if pipeline.source:
+    if pipeline.read_tables:
         range_ = Range({}, source.topic_state().ends, 0)
         return Preview(_previewed(context, pipeline, source.read(context.spark, range_, 0).limit(count)), "next", None)
     refusal, position, topic_state = _asked(pipeline, source, which)
@@ -187,7 +187,7 @@ def _previewed(context: Context, pipeline: Pipeline, messages: DataFrame) -> tup
     for index, row in enumerate(rows):
         place = tuple(row.get(column.name) for column in (KAFKA_TOPIC, *KAFKA_COLUMNS))
         # Rows of a table are not grouped by the messages that they once came from.
-        by_message.setdefault((index,) if pipeline.source else place, []).append(index)
+        by_message.setdefault((index,) if pipeline.read_tables else place, []).append(index)
     results = [_message(pipeline, {index: rows[index] for index in indexes}, faults) for indexes in by_message.values()]
     return tuple(sorted(results, key=_place))
 
@@ -203,7 +203,7 @@ def _place(message: PreviewedMessage) -> tuple[datetime, str, int, int]:
 def _frame(messages: DataFrame, pipeline: Pipeline) -> DataFrame:
     """The frame, with a column for each step that has each row as text after it."""
     bad, messages = bad_rows.travelling(pipeline, 1, carry=False), own_columns.with_open_since(messages, pipeline, 0)
-    rows = reading.of_table(messages, pipeline) if pipeline.source else reading.decode(messages, pipeline, bad, carry_raw=True)
+    rows = reading.rows_of(messages, pipeline, bad, carry_raw=True)
     rows = _with_snapshot(rows, 0, _columns_after(pipeline, 0))
     for number, step in enumerate(pipeline.steps, 1):
         rows = _with_snapshot(stepping.apply(rows, step, pipeline, bad), number, _columns_after(pipeline, number))
@@ -224,7 +224,7 @@ def _columns_after(pipeline: Pipeline, step: int) -> tuple[Column, ...]:
     """The columns after reading, which is step 0, or after a step."""
     if step:
         return tuple(column for column in pipeline.steps[step - 1].columns if not column.name.startswith("_sluice_"))
-    return pipeline.source.columns if pipeline.source else pipeline.topic.columns
+    return pipeline.read_columns
 
 
 def _with_snapshot(rows: DataFrame, number: int, columns: Sequence[Column]) -> DataFrame:
@@ -274,7 +274,7 @@ def _message(pipeline: Pipeline, message_rows: Mapping[int, Mapping[str, Any]], 
         offset=offset,
         timestamp=iso_times.of_sql(timestamp) if timestamp else None,
         key=key,
-        value=None if pipeline.source else value,
+        value=None if pipeline.read_tables else value,
         rows=tuple(rows),
     )
 

@@ -40,15 +40,15 @@ def show(console: Console, pipeline: Pipeline, preview: Preview) -> None:
 
 def _about(pipeline: Pipeline, preview: Preview) -> Iterator[Text]:
     number = len(preview.messages)
-    messages = counted(number, "row" if pipeline.source else "message")
+    messages = counted(number, pipeline.noun)
     source_names = ", ".join(pipeline.sources)
     if preview.refused:
         yield Text(hints.of_environment(f"a run would be refused: {preview.refused}", pipeline.environment), style="red")
     if not number:
-        noun = "rows" if pipeline.source else "messages"
+        noun = f"{pipeline.noun}s"
         none_text = f"no {noun} are at the offsets that wait" if preview.waiting else f"there are no {noun}"
         yield Text(f"{pipeline.name}: nothing to show, {none_text} in {source_names}")
-    elif pipeline.source:
+    elif pipeline.read_tables:
         yield Text(f"{pipeline.name}: {messages} of {source_names}")
     elif preview.which == "latest":
         idle_text = "nothing waits; " if preview.waiting == 0 else ""
@@ -71,12 +71,12 @@ def _step(pipeline: Pipeline, number: int) -> str:
 
 
 def _print_message(console: Console, pipeline: Pipeline, message: PreviewedMessage) -> None:
-    place = [message.topic] if len(pipeline.topics) > 1 or pipeline.source else []
+    place = [message.topic] if len(pipeline.topics) > 1 or pipeline.read_tables else []
     place += [f"partition {message.partition}, offset {message.offset}"] if message.partition is not None else []
     place += [message.timestamp] if message.timestamp else []
     place += [f"key {_raw(message.key)}"] if message.key is not None else []
     console.print(Text(", ".join(place), style="bold"), no_wrap=True, overflow="ellipsis")
-    if not pipeline.source:
+    if pipeline.topics:
         console.print(Text(f"  {_raw(message.value)}", style="dim"), no_wrap=True, overflow="ellipsis")
     previous_row: Row | None = None
     for number, row in enumerate(message.rows, 1):

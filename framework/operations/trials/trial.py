@@ -17,7 +17,7 @@ from framework.core.iceberg import metadata, table_state
 from framework.core.publish.batch import next_batch
 from framework.core.spark import defects, scratch_session, session
 from framework.operations.trials.given_messages import GivenMessages
-from framework.plan import Catalog, Message, Pipeline, Plan, SelectSource, SpecTest, SpecTestRow, Step, Table, TableChanges, Topic
+from framework.plan import Catalog, Message, Pipeline, Plan, SpecTest, SpecTestRow, Step, Table, TableChanges, Topic
 from framework.plan.compare import TimeBeyondRange
 from framework.sql.quote import identifier
 from framework.systems.catalogs import in_folder
@@ -56,15 +56,15 @@ class Trials:
         """Runs the test's batches into tables of their own. Bad rows are kept whatever `bad_rows` says, so that they can be seen."""
         prefix = f"test{next(self.numbers)}_"
         table = replace(pipeline.table, namespace=prefix + pipeline.table.namespace)
-        source = pipeline.source and pipeline.source.with_tables(partial(_of_test, prefix))
+        source = pipeline.source.mapped(topic=_with_known_schemas, table=partial(_of_test, prefix))
         trial_pipeline = replace(
-            pipeline, table=table, source=source, bad_rows="quarantine", topics=tuple(map(_with_known_schemas, pipeline.topics)),
+            pipeline, table=table, source=source, bad_rows="quarantine",
             steps=tuple(_renamed(step, prefix) for step in pipeline.steps),
             sets=tuple(replace(expected, of=expected.of and _of_test(prefix, expected.of)) for expected in pipeline.sets),
         )  # fmt: skip
         session.activate(self.spark)
         try:
-            select_tables = source.tables if isinstance(source, SelectSource) else ()
+            select_tables = source.tables if source.select else ()
             for read_table in (*select_tables, *trial_pipeline.looked_up):
                 self.put(read_table, example.tables.get(read_table.identifier.removeprefix(prefix), ()))
             for batch in example.batches:
@@ -138,7 +138,7 @@ def scratch_plan(plan: Plan, folder: Path) -> Plan:
     pipelines = tuple(
         replace(
             pipeline, table=replace(pipeline.table, catalog=catalogs[pipeline.table.catalog.name]),
-            source=pipeline.source and pipeline.source.with_tables(partial(_in_catalog, catalogs)),
+            source=pipeline.source.mapped(table=partial(_in_catalog, catalogs)),
             steps=tuple(_with_source(step, partial(_in_catalog, catalogs)) for step in pipeline.steps),
             sets=tuple(replace(expected, of=expected.of and _in_catalog(catalogs, expected.of)) for expected in pipeline.sets),
         )

@@ -21,7 +21,7 @@ from framework.core.rules import forgotten, refusals
 from framework.core.rules.protocol import Partition
 from framework.core.run.events import BatchDone, Began, Event
 from framework.core.run.failures import ended
-from framework.plan import Pipeline, Plan
+from framework.plan import Pipeline, Plan, Topics
 
 _SINCE = "sluice.read_again_since"
 
@@ -42,7 +42,7 @@ class ReadAgain:
 
 def judged(context: Context, pipeline: Pipeline, since: datetime, identifier: str) -> ReadAgain:
     """The effects of reading the messages since `since` into the table `identifier`. Starts no Spark."""
-    if pipeline.source:
+    if pipeline.read_tables:
         hint = f"`sluice rebuild {pipeline.name}` computes it again"
         raise RefusedError("cannot-rewind", f"{pipeline.table.identifier} is made of tables, not of messages", hint)
     own_table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
@@ -50,12 +50,11 @@ def judged(context: Context, pipeline: Pipeline, since: datetime, identifier: st
     if own_table is None or state is None:
         raise refusals.no_table(pipeline)
     _refuse_taken(context.plan, pipeline, since, identifier)
-    source = context.source(pipeline)
-    topic_state = source.topic_state()
+    topic_state = context.source(pipeline).topic_state()
     position = refusals.check(pipeline, state, topic_state)
     namespace, _, name = identifier.rpartition(".")
-    topics = tuple(replace(kafka_topic, start_from=since) for kafka_topic in pipeline.topics)
-    other_pipeline = replace(pipeline, topics=topics, also=(), table=replace(pipeline.table, namespace=namespace, name=name))
+    source = Topics(tuple(replace(kafka_topic, start_from=since) for kafka_topic in pipeline.topics))
+    other_pipeline = replace(pipeline, source=source, also=(), table=replace(pipeline.table, namespace=namespace, name=name))
     properties = {_SINCE: since.isoformat(), **forgotten.after_renaming(own_table.properties, {})}
     existing_position = _existing_position(context.plan, other_pipeline, properties)
     starts = context.source(other_pipeline).starts(topic_state, {}) if existing_position is None else None

@@ -47,8 +47,8 @@ class Trial:
 
 def refuse(pipeline: Pipeline) -> None:
     """Refuses a pipeline whose bad rows cannot be replayed."""
-    if pipeline.source:
-        message = f"the bad rows of {pipeline.name} are rows of the table {pipeline.source.identifier}, not messages"
+    if pipeline.read_tables:
+        message = f"the bad rows of {pipeline.name} are rows of the table {pipeline.source_name}, not messages"
         raise RefusedError("cannot-replay", message, f"`sluice rebuild {pipeline.name}` computes its table again")
     if pipeline.bad_rows == "drop":
         keyed = pipeline.table.keyed

@@ -33,7 +33,7 @@ class Rewind:
 def judged(context: Context, pipeline: Pipeline, moment: datetime) -> Rewind:
     """The effects of reading again from `moment` on. Starts no Spark."""
     keyed = pipeline.table.keyed
-    if keyed is None or keyed.versions or pipeline.source:
+    if keyed is None or keyed.versions or pipeline.read_tables:
         raise _refused(context.plan, pipeline, moment)
     state = table_state.state(pipeline.table)
     if state is None:
@@ -53,11 +53,11 @@ def judged(context: Context, pipeline: Pipeline, moment: datetime) -> Rewind:
 def _refused(plan: Plan, pipeline: Pipeline, moment: datetime) -> RefusedError:
     table = pipeline.table.identifier
     time = iso_times.text(moment)
-    if pipeline.source:
+    if pipeline.read_tables:
         hint = f"`sluice rebuild {pipeline.name}` computes it from the whole table"
-        if pipeline.source.reads != "all":
+        if not pipeline.computes_all:
             hint = f"{hint}; `sluice rollback {pipeline.name} --to {time}` undoes its commits since then"
-        return RefusedError("cannot-rewind", f"{table} is made of the table {pipeline.source.identifier}, not of messages", hint)
+        return RefusedError("cannot-rewind", f"{table} is made of the table {pipeline.source_name}, not of messages", hint)
     why = "each message that is read again would be a second row"
     if pipeline.table.accumulated:
         why = "each message that is read again would be added a second time"

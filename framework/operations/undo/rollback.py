@@ -42,9 +42,9 @@ def judged(context: Context, pipeline: Pipeline, target: Moment) -> Rollback:
     state = table_state.state_of(table) if table else None
     if table is None or state is None:
         raise refusals.no_table(pipeline)
-    if pipeline.source and pipeline.source.reads == "all":
-        hint = f"correct {pipeline.source.identifier}, then `sluice run {pipeline.name}` computes it again"
-        message = f"each run computes {pipeline.table.identifier} from the whole table {pipeline.source.identifier}"
+    if pipeline.computes_all:
+        hint = f"correct {pipeline.source_name}, then `sluice run {pipeline.name}` computes it again"
+        message = f"each run computes {pipeline.table.identifier} from the whole table {pipeline.source_name}"
         raise RefusedError("cannot-roll-back", message, hint)
     refusals.check_owner(pipeline, state)
     name = pipeline.table.identifier
@@ -69,7 +69,7 @@ def _meaning(context: Context, pipeline: Pipeline, table: Metadata, state: Table
     if isinstance(new_position, str):
         message = f"snapshot {snapshot} of {pipeline.table.identifier} says no offsets to return to"
         raise RefusedError("cannot-roll-back", message, _other_way(pipeline, state, position))
-    missing_count = 0 if pipeline.source else sum(_missing_messages(context, pipeline, new_position, position).values())
+    missing_count = 0 if pipeline.read_tables else sum(_missing_messages(context, pipeline, new_position, position).values())
     snapshot_entry, main_entry = table.snapshots[snapshot], table.snapshots[state.main]
     return Rollback(
         snapshot=snapshot,
@@ -108,6 +108,7 @@ def _missing_messages(context: Context, pipeline: Pipeline, new_position: Positi
 def readers_that_stop(pipelines: tuple[Pipeline, ...], pipeline: Pipeline) -> Iterator[str]:
     """The names of pipelines that append the changes of this table, and so cannot follow it back."""
     for reader in pipelines:
-        follows = reader.table.keyed is not None or (reader.source and reader.source.reads in ("all", "changes"))
-        if reader.source and pipeline.table.identifier in reader.sources and not follows:
-            yield reader.name
+        for table in reader.read_tables:
+            follows = reader.table.keyed is not None or table.reads in ("all", "changes")
+            if table.pipeline == pipeline.name and not follows:
+                yield reader.name
