@@ -8,12 +8,13 @@ from framework.plan.follower import FOLLOWED, PUBLISHED, Follower, ListedTable
 from framework.plan.maintenance import DependentTable, Maintain, Thin
 from framework.plan.pipeline import Pipeline, Run, in_order
 from framework.plan.plan import Engine, LaterPlan, Plan, PlannedDocument
+from framework.plan.rule import ALL_ROWS, IS_CURRENT, VERSION, AllRows, Keyed, Rule, State
 from framework.plan.secret import Joined, MaskKey, Masks, SecretRef
 from framework.plan.side_table import BAD_ROW_COLUMNS, DISCARDED, LOST_BYTES, OPEN, REPLAYED, WAITS, SideTable
 from framework.plan.source import FROM_COLUMNS, OLD, Lookup, SelectSource, Source, TableChanges, Topics
 from framework.plan.step import Explode, Remember, Step
 from framework.plan.storage import Storage
-from framework.plan.table import IS_CURRENT, VERSION, Keyed, PartitionField, SchemaChanges, State, Table
+from framework.plan.table import PartitionField, SchemaChanges, Table
 from framework.plan.tests import Message, SpecTest, SpecTestRow
 from framework.plan.topic import (
     EVENT_TIME,
@@ -38,6 +39,7 @@ from framework.plan.topic import (
 )
 
 __all__ = [
+    "ALL_ROWS",
     "BAD_ROW_COLUMNS",
     "DISCARDED",
     "EVENT_TIME",
@@ -53,6 +55,7 @@ __all__ = [
     "REPLAYED",
     "VERSION",
     "WAITS",
+    "AllRows",
     "Bounds",
     "Catalog",
     "ChangeFormat",
@@ -88,6 +91,7 @@ __all__ = [
     "PlannedDocument",
     "PlannedSubject",
     "Remember",
+    "Rule",
     "Run",
     "SchemaChanges",
     "SecretRef",

@@ -74,8 +74,9 @@ WORDS: Mapping[type, Words] = {
     # Tables that are written
     model.Table: Words(
         "Table",
-        "catalog namespace name columns write=write_name partition_by sort_by format_version doc masked keyed accumulated step_states",
-        never="adopt schema_changes places write",  # `write_name` decides
+        "catalog namespace name columns write=write_name partition_by sort_by format_version doc masked keyed"
+        " accumulated=totals step_states",
+        never="adopt schema_changes places write rule",
     ),
     model.PartitionField: Words("PartitionField", "transform column width"),
     model.Keyed: Words("Keyed", "keys order versions deletes ends truncates remember says stands_in unsent", if_set="partition"),

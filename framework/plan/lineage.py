@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from framework.plan import EVENT_TIME, KAFKA_COLUMNS, VERSION, Pipeline, Step, TableChanges, Topic, columns_read
+from framework.plan import EVENT_TIME, KAFKA_COLUMNS, VERSION, AllRows, Keyed, Pipeline, Step, TableChanges, Topic, columns_read
 from framework.plan.totals import MEASURES, TIME, WINDOW_END, WINDOW_START, Totals
 
 
@@ -23,10 +23,13 @@ def lineage(pipeline: Pipeline) -> Mapping[str, frozenset[str]]:
     for step in pipeline.steps:
         origins = _after(step, origins, {**origins, **kafka_origins, **event_time_origin})
     origins = {**kafka_origins, **event_time_origin, **origins}
-    if pipeline.table.keyed and pipeline.table.keyed.versions:
-        origins |= dict.fromkeys(VERSION, origins[pipeline.table.keyed.order[0]])
-    if pipeline.table.accumulated:
-        origins |= _of_totals(pipeline.table.accumulated, origins)
+    match pipeline.table.rule:
+        case Keyed(versions=True, order=order):
+            origins |= dict.fromkeys(VERSION, origins[order[0]])
+        case Totals() as totals:
+            origins |= _of_totals(totals, origins)
+        case AllRows() | Keyed():
+            pass
     return {column.name: origins[column.name] for column in pipeline.table.columns}
 
 

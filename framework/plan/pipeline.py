@@ -168,9 +168,7 @@ class Pipeline:
         texts: list[str | None] = [sql for step in self.steps for _, sql in step.assign]
         texts += [sql for step in self.steps for sql in (step.keep, *(fault.when for fault in step.faults))]
         texts += [expectation.holds for expectation in self.expectations]
-        key_rule = self.table.keyed or self.table.accumulated
-        order_columns = key_rule.order if key_rule else ()
-        return EVENT_TIME in order_columns or any(columns_read(sql, (EVENT_TIME,)) for sql in texts if sql)
+        return EVENT_TIME in self.table.rule.order or any(columns_read(sql, (EVENT_TIME,)) for sql in texts if sql)
 
     @property
     def expectations(self) -> tuple[Expectation, ...]:

@@ -8,9 +8,9 @@ from typing import Any
 
 from framework.base.errors import Where
 from framework.plan.bounds import Bounds
+from framework.plan.rule import State
 from framework.plan.secret import Masks
 from framework.plan.source import Lookup
-from framework.plan.table import State
 from framework.plan.topic import Column, Fault
 
 

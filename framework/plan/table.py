@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from framework.base.errors import Where
 from framework.plan.catalog import Catalog
-from framework.plan.column_sql import ColumnSql
+from framework.plan.rule import ALL_ROWS, AllRows, Keyed, Rule, State
 from framework.plan.side_table import BAD_ROW_COLUMNS, SideTable
 from framework.plan.topic import Column
 from framework.plan.totals import MEASURES, Totals
 from framework.plan.write import Write
-
-IS_CURRENT = "is_current"
-VERSION = {
-    "valid_from": "Since when the row was so",
-    "valid_to": "Until when it was so: then another version of its key came, or its end; null of a current one",
-    IS_CURRENT: "Whether it is the newest version of its key, and not deleted",
-}  # columns of a table that keeps all versions
 
 
 @dataclass(frozen=True)
@@ -48,49 +41,6 @@ class SchemaChanges:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Keyed:
-    """Rows with keys. The table keeps the newest row of each key, or with `versions` all rows. Of two rows with the same key the
-    newer one has the greater `order`, compared column by column; null is the oldest. With `partition`, Kafka's time in it is first made
-    to rise (`framework/core/staging/rising.py`), so that a later offset of a partition is newer even if Kafka's clock stepped back."""
-
-    keys: tuple[str, ...]
-    order: tuple[str, ...]
-    versions: bool
-    deletes: ColumnSql | None  # true for a row that deletes the rows of its key
-    ends: str | None  # SQL over a message, true for one that deletes the rows of its key whatever the steps do
-    truncates: str | None  # SQL over a message that deletes the rows of all keys
-    remember: int  # seconds that a deleted key is remembered
-    says: str  # the rule for deletes, in words
-    stands_in: bool  # whether Kafka's timestamp replaces the `order` of a message that deletes
-    unsent: tuple[tuple[str, str], ...] = ()  # columns, and SQL over `?` that is true for an unchanged value that was not sent
-    partition: tuple[str, ...] = ()  # columns that name a message's partition, where its offset decides before Kafka's time
-
-    @property
-    def words(self) -> str:
-        """A description of the keys. A table keeps its rows as long as this text stays the same."""
-        keys, order = ", ".join(self.keys), self.order[0]
-        return f"all versions of each {keys}, by {order}" if self.versions else f"one row per {keys}, the newest by {order}"
-
-    @property
-    def deletes_state(self) -> State:
-        """The deleted keys and the order of each delete, so that an older row that arrives late does not bring its key back."""
-        columns = tuple(dict.fromkeys((*self.keys, *self.order)))
-        return State("deletes", columns, self.words, keep_for=self.remember, outlives_rebuild=True)
-
-
-@dataclass(frozen=True)
-class State:
-    """Rows that a pipeline remembers from batch to batch, with these columns of its table, on branches that no reader sees."""
-
-    name: str  # letters
-    columns: tuple[str, ...]
-    says: str  # a description; a table keeps its state as long as this text stays the same
-    _: KW_ONLY
-    keep_for: int | None = None  # seconds; None: for ever
-    outlives_rebuild: bool = False  # whether a rebuild adds to the state instead of starting with an empty one
-
-
-@dataclass(frozen=True, kw_only=True)
 class Table:
     catalog: Catalog
     namespace: str
@@ -102,8 +52,7 @@ class Table:
     format_version: int
     doc: str = ""
     masked: tuple[tuple[str, ...], ...] = ()  # paths of columns and fields of which there are no statistics
-    keyed: Keyed | None = None
-    accumulated: Totals | None = None
+    rule: Rule = ALL_ROWS
     step_states: tuple[State, ...] = ()  # of steps that remember rows
     adopt: bool = field(default=False, repr=False)  # whether a table that already exists is taken over
     schema_changes: SchemaChanges = field(default=SchemaChanges(), repr=False)  # does not decide which rows are written
@@ -118,15 +67,22 @@ class Table:
         return f"{self.namespace}.{self.name}"
 
     @property
+    def keyed(self) -> Keyed | None:
+        return self.rule if isinstance(self.rule, Keyed) else None
+
+    @property
+    def totals(self) -> Totals | None:
+        return self.rule if isinstance(self.rule, Totals) else None
+
+    @property
     def keys(self) -> tuple[str, ...]:
         """The columns that identify a row, if any do."""
-        key_rule = self.keyed or self.accumulated
-        return key_rule.keys if key_rule else ()
+        return self.rule.keys
 
     @property
     def rows_change(self) -> bool:
         """Whether a batch changes rows that the table already has."""
-        return self.keyed is not None or self.accumulated is not None
+        return not isinstance(self.rule, AllRows)
 
     @property
     def readable(self) -> tuple[Column, ...]:
@@ -136,20 +92,16 @@ class Table:
     @property
     def sent(self) -> tuple[Column, ...]:
         """The columns that are computed from a message."""
-        if self.accumulated:
-            return self.accumulated.rows
-        version_columns = VERSION if self.keyed and self.keyed.versions else ()
-        return tuple(column for column in self.columns if column.name not in version_columns)
+        return self.rule.sent(self.columns)
 
     @property
     def states(self) -> tuple[State, ...]:
-        return (*((self.keyed.deletes_state,) if self.keyed else ()), *self.step_states)
+        return (*self.rule.states, *self.step_states)
 
     @property
     def words(self) -> str:
         """A description of keys and states. A table keeps its rows as long as this text stays the same. Empty without keys and states."""
-        key_rule = self.keyed or self.accumulated
-        return "; ".join((*((key_rule.words,) if key_rule else ()), *(state.says for state in self.step_states)))
+        return "; ".join(text for text in (self.rule.words, *(state.says for state in self.step_states)) if text)
 
     @property
     def side_tables(self) -> tuple[SideTable, ...]:

@@ -9,6 +9,7 @@ from framework.base import iso_times
 from framework.base.errors import visible
 from framework.plan import (
     KAFKA_COLUMNS,
+    AllRows,
     Column,
     Expectation,
     Keyed,
@@ -16,6 +17,7 @@ from framework.plan import (
     Pipeline,
     Plan,
     PlannedSubject,
+    Rule,
     Run,
     SelectSource,
     SetExpectation,
@@ -71,10 +73,7 @@ def _pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
         yield f"  expect  {_expected(expectation)}"
     yield f"  into  {table.catalog.name}.{table.identifier}, {table.write.name}, Iceberg v{table.format_version}"
     yield from (f"          {line}" for line in _columns(table.columns))
-    if table.keyed:
-        yield from (f"        {line}" for line in _by_key(table.keyed))
-    if table.accumulated:
-        yield f"        {_totals(table.accumulated)}"
+    yield from (f"        {line}" for line in _kept(table.rule))
     if table.partition_by:
         yield f"        partitioned by {', '.join(map(str, table.partition_by))}"
     if table.sort_by:
@@ -93,6 +92,16 @@ def _pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
         warn = f", warns after {duration(pipeline.warn_after)}" if pipeline.warn_after else ""
         steady = "; no message for so long is a fault" if pipeline.is_steady else ""
         yield f"  fresh within {duration(pipeline.fresh_within)}{warn}{steady}"
+
+
+def _kept(rule: Rule) -> Iterator[str]:
+    match rule:
+        case Keyed():
+            yield from _by_key(rule)
+        case Totals():
+            yield _totals(rule)
+        case AllRows():
+            pass
 
 
 def _totals(totals: Totals) -> str:

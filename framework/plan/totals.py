@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 from framework.base.types import Struct, Type
 from framework.plan.topic import Column
@@ -66,6 +67,14 @@ class Totals(Groups):
     hidden: Struct | None  # the type of the column `MEASURES`
     before: str = ""  # stands for the earlier steps, if rows of the source can be subtracted
     takes_off: bool = False  # whether deleted rows of the source are subtracted; else their groups are computed again
+
+    versions: ClassVar[bool] = False
+    newest_only: ClassVar[bool] = False
+    states: ClassVar[tuple[()]] = ()
+
+    def sent(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
+        """The columns that are computed from a message, before rows are added up."""
+        return self.rows
 
     @property
     def late_after(self) -> int | None:

@@ -354,8 +354,8 @@ def follows(batches: Sequence[tuple[list[Order], bool]], version: int, lake: Pat
     plan = plan_for(lake, "127.0.0.1:1", CHANGING.format(namespace=f"n{uuid.uuid4().hex[:10]}", version=version))
     newest_rows, totals_, sums = (plan.pipeline(name) for name in ("newest", "totals", "sums"))
     assert newest_rows and totals_ and sums
-    assert sums.table.accumulated and sums.table.accumulated.takes_off
-    assert totals_.table.accumulated and not totals_.table.accumulated.takes_off
+    assert sums.table.totals and sums.table.totals.takes_off
+    assert totals_.table.totals and not totals_.table.totals.takes_off
     moment, messages = datetime(2026, 1, 1, tzinfo=timezone.utc), list[Message]()
     rows: dict[int, tuple[str | None, int]] = {}
     for number, (batch, reads_totals) in enumerate(batches, 1):

@@ -54,7 +54,7 @@ def _new(target: StagingTarget, expected: SetExpectation, since: int, tip: int) 
 
 def _all(target: StagingTarget, expected: SetExpectation) -> DataFrame:
     rows: DataFrame = target.spark.table(target.attempt_branch)
-    rows = rows.where(IS_CURRENT) if target.pipeline.table.keyed and target.pipeline.table.keyed.versions else rows
+    rows = rows.where(IS_CURRENT) if target.pipeline.table.rule.versions else rows
     return rows.select(*(identifier(column.name) for column in _columns(target, expected)))
 
 

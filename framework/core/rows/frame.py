@@ -14,8 +14,8 @@ from framework.core.rows.counts import observations
 from framework.core.rows.own_columns import DELETE, NTH, ONLY, TRUNCATES, is_good, of_bad_item, with_open_since
 from framework.core.rows.reading import rows_of
 from framework.core.rows.stepping import apply
-from framework.plan import KAFKA_COLUMNS, KAFKA_TOPIC, OLD, Pipeline
-from framework.plan.totals import NTH_ITEM, ORDER
+from framework.plan import KAFKA_COLUMNS, KAFKA_TOPIC, OLD, AllRows, Column, Keyed, Pipeline
+from framework.plan.totals import NTH_ITEM, ORDER, Totals
 from framework.sql.quote import identifier
 
 if TYPE_CHECKING:
@@ -73,25 +73,33 @@ def frame_of(messages: DataFrame, pipeline: Pipeline, size: int, carry: bool = T
 
 def _written(pipeline: Pipeline, columns: list[str]) -> Iterator[str]:
     """SQL of the table's columns and, for rows by keys, of what a row does."""
-    keyed = pipeline.table.keyed
-    for column in pipeline.table.sent:
-        name = identifier(column.name)
-        if keyed and keyed.stands_in and column.name == keyed.order[0]:
-            # Kafka's time stands in for one that a message without a value does not have.
-            name = f"IF(_sluice_tombstone, CAST(_kafka_timestamp AS {column.type.sql}), {name}) AS {name}"
-        elif keyed and keyed.truncates and column.name in keyed.keys:
-            name = f"IF({TRUNCATES}, NULL, {name}) AS {name}"
-        yield name
+    sent_columns = pipeline.table.sent
     item = "transform(split(nullif(_sluice_item, ''), '[.]'), n -> CAST(n AS INT))"
     item = item if "_sluice_item" in columns else "CAST(NULL AS array<int>)"
-    if pipeline.table.accumulated and pipeline.table.accumulated.order:
-        fields_sql = [f"'n{index}', {identifier(name)}" for index, name in enumerate(pipeline.table.accumulated.order)]
-        fields_sql += [f"'{NTH_ITEM}', {item}"] if pipeline.table.accumulated.nth else []
-        yield f"named_struct({', '.join(fields_sql)}) AS {ORDER}"
-    if pipeline.table.accumulated and pipeline.has_old_rows:
-        yield OLD
-    if keyed:
-        yield f"{keyed.deletes or 'false'} AS {DELETE}"
-        yield f"{item} AS {NTH}"
-        if keyed.truncates:
-            yield TRUNCATES
+    match pipeline.table.rule:
+        case AllRows():
+            yield from (identifier(column.name) for column in sent_columns)
+        case Keyed() as keyed:
+            yield from (_of_key(column, keyed) for column in sent_columns)
+            yield f"{keyed.deletes or 'false'} AS {DELETE}"
+            yield f"{item} AS {NTH}"
+            if keyed.truncates:
+                yield TRUNCATES
+        case Totals() as totals:
+            yield from (identifier(column.name) for column in sent_columns)
+            if totals.order:
+                fields_sql = [f"'n{index}', {identifier(name)}" for index, name in enumerate(totals.order)]
+                fields_sql += [f"'{NTH_ITEM}', {item}"] if totals.nth else []
+                yield f"named_struct({', '.join(fields_sql)}) AS {ORDER}"
+            if pipeline.has_old_rows:
+                yield OLD
+
+
+def _of_key(column: Column, keyed: Keyed) -> str:
+    name = identifier(column.name)
+    if keyed.stands_in and column.name == keyed.order[0]:
+        # Kafka's time stands in for one that a message without a value does not have.
+        return f"IF(_sluice_tombstone, CAST(_kafka_timestamp AS {column.type.sql}), {name}) AS {name}"
+    if keyed.truncates and column.name in keyed.keys:
+        return f"IF({TRUNCATES}, NULL, {name}) AS {name}"
+    return name

@@ -42,7 +42,7 @@ def values(reader: Any, bounds: Bounds, pipeline: Pipeline) -> DataFrame:
     assert pipeline.event_time is not None, "bounds need a time"
     table = pipeline.table
     rows: DataFrame = reader.table(identifier(table.catalog.name, table.namespace, table.name))
-    if table.keyed and table.keyed.versions:
+    if table.rule.versions:
         rows = rows.where(IS_CURRENT)
     x = f"CAST({identifier(bounds.column)} AS DOUBLE)"
     groups = (f"{identifier(name)} AS _sluice_per{index}" for index, name in enumerate(bounds.per))
@@ -93,10 +93,9 @@ def _counts(spark: Any, bounds: Bounds, pipeline: Pipeline) -> Any:
 def cached_snapshot(bounds: Bounds, pipeline: Pipeline) -> int | None:
     """The snapshot of the counts that are kept, where rows were only added since; None if all rows have to be read."""
     cached_counts = _cached_counts(bounds, pipeline)
-    versions = pipeline.table.keyed and pipeline.table.keyed.versions
     if (
         cached_counts is None
-        or versions
+        or pipeline.table.rule.versions
         or cached_counts.snapshot == bounds.snapshot
         or cached_counts.snapshot not in bounds.since
     ):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from framework.plan import EVENT_TIME, FROM_COLUMNS, OLD, Pipeline
-from framework.plan.totals import OPEN_SINCE
+from framework.plan import EVENT_TIME, FROM_COLUMNS, OLD, AllRows, Keyed, Pipeline, Rule
+from framework.plan.totals import OPEN_SINCE, Totals
 from framework.sql.quote import substituted
 
 if TYPE_CHECKING:
@@ -27,20 +27,24 @@ def own_columns(pipeline: Pipeline) -> dict[str, str]:
         columns["_sluice_keep"] = keep or "true"
     if pipeline.explodes:
         columns["_sluice_first"], columns["_sluice_item"] = "true", WHOLE
-    if pipeline.table.keyed and pipeline.table.keyed.ends:
-        columns["_sluice_tombstone"] = pipeline.table.keyed.ends
-    if pipeline.table.keyed and pipeline.table.keyed.truncates:
-        columns[TRUNCATES] = pipeline.table.keyed.truncates
-    totals = pipeline.table.accumulated
-    if totals and totals.late_after:
-        columns[OPEN_SINCE] = OPEN_SINCE
-    return columns
+    return columns | _of_rule(pipeline.table.rule)
+
+
+def _of_rule(rule: Rule) -> dict[str, str]:
+    """The columns by which the table's rule judges a row."""
+    match rule:
+        case Keyed(ends=ends, truncates=truncates):
+            return {name: sql for name, sql in (("_sluice_tombstone", ends), (TRUNCATES, truncates)) if sql}
+        case Totals(late_after=late_after) if late_after:
+            return {OPEN_SINCE: OPEN_SINCE}
+        case Totals() | AllRows():
+            return {}
 
 
 def with_open_since(rows: DataFrame, pipeline: Pipeline, newest_time: int) -> DataFrame:
     """Messages or rows, with the time before which windows are closed, from the newest time of earlier batches in microseconds."""
-    totals = pipeline.table.accumulated
-    if not (totals and totals.late_after):
+    totals = pipeline.table.rule
+    if not isinstance(totals, Totals) or not totals.late_after:
         return rows
     open_since = f"timestamp_micros({newest_time - totals.late_after * 1_000_000}L)" if newest_time else "CAST(NULL AS TIMESTAMP)"
     return rows.selectExpr("*", f"{open_since} AS {OPEN_SINCE}")

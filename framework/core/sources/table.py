@@ -151,7 +151,9 @@ class ChangesReader(TableReader):
             return rows
         order |= {"_from_commit": "CAST(0 AS BIGINT)"} if "_from_commit" in order else {}  # older than all current rows
         # A row that is only deleted needs nothing but its keys: no other column is read.
-        old_columns = columns if source.old == "all" else tuple(column for column in columns if column.name in self._keys)
+        old_columns = (
+            columns if source.old == "all" else tuple(column for column in columns if column.name in self.pipeline.table.keys)
+        )
         old_parts = {"false": differences.deleted(old_columns), "true": differences.before() if source.old == "all" else None}
         for is_before, old_rows in old_parts.items():
             if old_rows is not None:
@@ -166,11 +168,6 @@ class ChangesReader(TableReader):
         """SQL of whether a row may be gone because its key was forgotten; None if no key was forgotten."""
         keys = forgotten.read(table.properties)
         return keys.condition([column.name for column in self.source.columns]) if keys else None
-
-    @property
-    def _keys(self) -> tuple[str, ...]:
-        keyed = self.pipeline.table.keyed
-        return keyed.keys if keyed else ()
 
     def _order(self, table: Metadata, until: Snapshot, batch: int) -> Iterator[tuple[str, str]]:
         """SQL of the columns that put rows in order."""

@@ -62,14 +62,16 @@ class StagingTarget:
     @property
     def keyed(self) -> Keyed:
         """The keys of a keyed table."""
-        assert self.pipeline.table.keyed is not None
-        return self.pipeline.table.keyed
+        rule = self.pipeline.table.rule
+        assert isinstance(rule, Keyed)
+        return rule
 
     @property
-    def accumulated(self) -> Totals:
+    def totals(self) -> Totals:
         """The description of the totals that the table holds."""
-        assert self.pipeline.table.accumulated is not None
-        return self.pipeline.table.accumulated
+        rule = self.pipeline.table.rule
+        assert isinstance(rule, Totals)
+        return rule
 
     @property
     def replays(self) -> bool:

@@ -10,7 +10,7 @@ from framework.base.types import BINARY, STRING, VOID, Array, Map, Type, folded
 from framework.documents import written_values
 from framework.documents.pipeline.written_expectation import TESTS, Expectation as WrittenExpectation
 from framework.documents.rows import Rows
-from framework.plan import Column, ColumnSql, Expectation, Fault, Keyed, Step
+from framework.plan import Column, ColumnSql, Expectation, Fault, Keyed, Rule, Step
 from framework.sql import unsent
 from framework.sql.expressions import Checked, ExpressionError, guarded
 from framework.sql.patterns import groups
@@ -18,7 +18,7 @@ from framework.sql.quote import identifier, literal
 
 
 def plan_expectations(
-    written: Iterable[WrittenExpectation], rows: Rows, keyed: Keyed | None = None, totals: Collection[str] = ()
+    written: Iterable[WrittenExpectation], rows: Rows, rule: Rule, totals: Collection[str]
 ) -> tuple[tuple[Step, ...], tuple[Expectation, ...]]:
     """The step that checks single rows, and all expectations. Rows that only delete, and values that were not sent, are not checked.
     `totals` are columns that the table gets from many rows."""
@@ -42,7 +42,7 @@ def plan_expectations(
             )
             continue
         name, says, holds = _condition(expectation, rows)
-        holds = _of_new_rows(holds, keyed) if keyed else holds
+        holds = _of_new_rows(holds, rule) if isinstance(rule, Keyed) else holds
         if name in names:
             hint = "give each a `name`"
             rows.problems.append(Problem(expectation.place(), "duplicate-name", f"there are two expectations `{name}`", hint))

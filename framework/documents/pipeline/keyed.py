@@ -13,11 +13,13 @@ from framework.documents.pipeline.written_into import Deletes as WrittenDeletes,
 from framework.documents.rows import Rows
 from framework.documents.write_mode import WriteMode, write_mode
 from framework.plan import (
+    ALL_ROWS,
     EVENT_TIME,
     FROM_COLUMNS,
     KAFKA_COLUMNS,
     KAFKA_TOPIC,
     OLD,
+    AllRows,
     ChangeFormat,
     Column,
     ColumnSql,
@@ -56,9 +58,9 @@ def without_deletes(topic: Topic, into: WrittenInto) -> Topic:
 
 def plan_keys(
     spec: WrittenPipeline, source: Topics | TableChanges | None, steps: tuple[Step, ...], rows: Rows
-) -> tuple[Keyed | None, tuple[Step, ...]]:
+) -> tuple[Keyed | AllRows, tuple[Step, ...]]:
     """Returns the rules for rows with keys, and the step that makes a row without a key a bad row. `rows` are the rows after all
-    other steps. The rules are None after a problem was reported."""
+    other steps. After a problem was reported, there are no rules."""
     into, table = spec.into, source if isinstance(source, TableChanges) else None
     topics = source.topics if source else ()
     problems_before = len(rows.problems)
@@ -80,7 +82,7 @@ def plan_keys(
         message = "`remember_deletes_for` has no effect where nothing is deleted"
         rows.problems.append(Problem(into.key_place("remember_deletes_for"), "unused-key", message, hint))
     if len(rows.problems) > problems_before or not keys or source is None:
-        return None, ()
+        return ALL_ROWS, ()
     keyed = Keyed(
         keys=keys, order=tuple(dict.fromkeys([order, *tie])), versions=write.versions, deletes=deletes, ends=ends,
         truncates=is_one_of(topics[0], changes.truncates) if changes and len(topics) == 1 else None,

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from framework.base.errors import Problem
-from framework.plan import Keyed, Step, TableChanges, columns_read
+from framework.plan import AllRows, Keyed, Rule, Step, TableChanges, columns_read
 from framework.plan.totals import TIME, Totals
 
 
-def problems(source: TableChanges, steps: Sequence[Step], keys: Keyed | None, totals: Totals | None) -> Iterator[Problem]:
+def problems(source: TableChanges, steps: Sequence[Step], rule: Rule) -> Iterator[Problem]:
     """Reports a join that decides about rows that change. An old row goes through the steps again, to be subtracted or to leave
     its key, and what the joined table decided the first time is no longer known."""
     if source.old != "all":
         return
-    deciding_names = set(keys.keys if keys else ())
-    deciding_names |= {TIME, *totals.by, *(measure.row_column for measure in totals.measures)} if totals else set()
+    deciding_names = set(_deciding(rule))
     joined_names: set[str] = set()  # columns with something of a joined table in them
     join_step: Step | None = None
     for step in steps:
@@ -32,6 +31,15 @@ def problems(source: TableChanges, steps: Sequence[Step], keys: Keyed | None, to
         joined_names |= set(step.join.take) if step.join else set()
     if join_step is not None and joined_names & deciding_names:
         yield _problem(join_step, source)
+
+
+def _deciding(rule: Rule) -> tuple[str, ...]:
+    """The columns that decide to which row of the table a row belongs, and what it adds."""
+    match rule:
+        case Totals():
+            return (TIME, *rule.by, *(measure.row_column for measure in rule.measures))
+        case Keyed() | AllRows():
+            return rule.keys
 
 
 def _problem(step: Step, source: TableChanges) -> Problem:

@@ -21,7 +21,7 @@ from framework.documents.pipeline import (
     steps as typed_steps,
     tables,
     tests as examples,
-    totals as accumulated,
+    totals,
 )
 from framework.documents.pipeline.landing import Landing
 from framework.documents.pipeline.partitions import short_names
@@ -33,6 +33,7 @@ from framework.documents.topic.written import Topic as WrittenTopic
 from framework.documents.write_mode import write_mode
 from framework.language import extensions
 from framework.plan import (
+    ALL_ROWS,
     EVENT_TIME,
     KAFKA_COLUMNS,
     KAFKA_TOPIC,
@@ -40,6 +41,7 @@ from framework.plan import (
     Expectation,
     Keyed,
     Pipeline,
+    Rule,
     SelectSource,
     SetExpectation,
     Source,
@@ -83,8 +85,7 @@ class _Typed:
     steps: tuple[Step, ...]
     last_rows: Rows
     judges: Mapping[int, Any]
-    keys: Keyed | None
-    totals: Totals | None
+    rule: Rule
     expected: tuple[Expectation, ...]
 
 
@@ -99,7 +100,7 @@ def _pipeline(draft: Draft, spec: WrittenPipeline, planned: dict[str, Pipeline |
         draft.problems.extend(typed_steps.without_type(spec, typed.steps, inputs.rows))
     if "into" in spec.gaps:
         return None
-    table = tables.plan_table(draft, spec, typed.last_rows, typed.keys, typed.steps, typed.totals)
+    table = tables.plan_table(draft, spec, typed.last_rows, typed.rule, typed.steps)
     if table is None or typed.last_rows.more:  # the known part was checked
         if table is not None and isinstance(typed.inputs.source, Topics):
             pipeline_without_columns = _put_together(spec, typed, table, (), draft.written.environment)
@@ -132,31 +133,29 @@ def _typed(spec: WrittenPipeline, inputs: _Inputs) -> _Typed:
     is_select = "from" not in spec.gaps and bool(spec.from_.tables)  # its one step is its source
     steps, last_rows, judges, groups = ((), rows, {}, None) if is_select else typed_steps.plan_steps(spec, rows)
     write = write_mode(spec.into.write) if "into" not in spec.gaps and "write" not in spec.into.gaps else None
-    keys: Keyed | None = None
+    rule: Rule = ALL_ROWS
     key_steps: tuple[Step, ...] = ()
-    totals: Totals | None = None
     if write and write.by_key and not isinstance(source, SelectSource):
-        keys, key_steps = keyed.plan_keys(spec, source, steps, last_rows)
+        rule, key_steps = keyed.plan_keys(spec, source, steps, last_rows)
     if write and write.groups and not last_rows.more and not isinstance(source, SelectSource):
-        totals, steps = accumulated.plan_totals(spec, groups, source, last_rows, steps)
+        rule, steps = totals.plan_totals(spec, groups, source, last_rows, steps)
     windows = (WINDOW_START, WINDOW_END) if groups and groups.window else ()
     total_names = (*windows, *(measure.name for measure in groups.measures)) if groups else ()
-    expect_steps, expected = expectations.plan_expectations(spec.expect, last_rows, keys, total_names)
+    expect_steps, expected = expectations.plan_expectations(spec.expect, last_rows, rule, total_names)
     match source:
         case SelectSource():
             source = queries.settled(source, expect_steps)
         case TableChanges():
-            source = table_sources.with_old_rows(source, keys, (*steps, *expect_steps), totals is not None)
-            rows.problems.extend(looked_up_again.problems(source, (*steps, *key_steps, *expect_steps), keys, totals))
-        case Topics() if keys:
-            source = source.mapped(topic=partial(keyed.refused, keyed=keys, steps=steps))
+            source = table_sources.with_old_rows(source, rule, (*steps, *expect_steps))
+            rows.problems.extend(looked_up_again.problems(source, (*steps, *key_steps, *expect_steps), rule))
+        case Topics() if isinstance(rule, Keyed):
+            source = source.mapped(topic=partial(keyed.refused, keyed=rule, steps=steps))
     return _Typed(
         inputs=replace(inputs, source=source),
         steps=(*steps, *key_steps, *expect_steps),
         last_rows=last_rows,
         judges=judges,
-        keys=keys,
-        totals=totals,
+        rule=rule,
         expected=expected,
     )
 
@@ -202,8 +201,8 @@ def _put_together(
 
 def _event_time(source: Source, typed: _Typed, table: Table) -> str | None:
     """Return the table's column with the time of a row."""
-    if table.accumulated:
-        return WINDOW_START if table.accumulated.window else None
+    if isinstance(table.rule, Totals):
+        return WINDOW_START if table.rule.window else None
     time = _row_time(source, typed.steps, table)
     return time.column if time else None
 
@@ -214,7 +213,6 @@ def _row_time(source: Source, steps: tuple[Step, ...], table: Table) -> RowTime 
 
 def _landing_problems(spec: WrittenPipeline, judges: Mapping[int, Any], pipeline: Pipeline) -> Iterator[Problem]:
     table = pipeline.table
-    ordering = table.keyed or table.accumulated
     time = _row_time(pipeline.source, pipeline.steps, table) if judges else None
     for index, judge in judges.items():
         landing = Landing(
@@ -224,7 +222,7 @@ def _landing_problems(spec: WrittenPipeline, judges: Mapping[int, Any], pipeline
             mode=table.write,
             columns=table.columns,
             time=time,
-            orders_by_event_time=ordering is not None and EVENT_TIME in ordering.order,
+            orders_by_event_time=EVENT_TIME in table.rule.order,
             from_table=bool(pipeline.read_tables),
             bad_rows=spec.bad_rows,
         )

@@ -20,9 +20,11 @@ from framework.plan import (
     DependentTable,
     Keyed,
     Pipeline,
+    Rule,
     Step,
     TableChanges,
 )
+from framework.plan.totals import Totals
 
 _OWN_COLUMNS = {column.name for column in (*KAFKA_COLUMNS, KAFKA_TOPIC, *FROM_COLUMNS)}
 
@@ -141,15 +143,15 @@ def order_columns(into: WrittenInto, source: TableChanges) -> tuple[Column, ...]
     return FROM_COLUMNS[{"all": 4, "added": 2, "changes": 1, "commits": 0}[source.reads] :]
 
 
-def with_old_rows(source: TableChanges, keyed: Keyed | None, steps: Sequence[Step], totals: bool = False) -> TableChanges:
+def with_old_rows(source: TableChanges, rule: Rule, steps: Sequence[Step]) -> TableChanges:
     """Returns the source with its deleted rows; with the rows before a change, too, if a change can move a row to another key."""
     if source.reads not in ("changes", "commits"):
         return source
-    if totals:
+    if isinstance(rule, Totals):
         return replace(source, old="all")
-    if not keyed or not keyed.deletes:
+    if not isinstance(rule, Keyed) or not rule.deletes:
         return source
     can_leave = any(step.keep or step.each or step.faults for step in steps)
-    can_leave = can_leave or any(name in dict(step.assign) for step in steps for name in keyed.keys)
-    can_leave = can_leave or not set(keyed.keys) <= set(source.keys)
+    can_leave = can_leave or any(name in dict(step.assign) for step in steps for name in rule.keys)
+    can_leave = can_leave or not set(rule.keys) <= set(source.keys)
     return replace(source, old="all" if can_leave else "deleted")

@@ -7,19 +7,17 @@ from dataclasses import replace
 
 from framework.base.errors import Problem
 from framework.documents.draft import Draft, only, unknown
-from framework.documents.pipeline import keyed, memory, totals as accumulated
+from framework.documents.pipeline import keyed, memory, totals
 from framework.documents.pipeline.partitions import partition_fields, sort_columns
 from framework.documents.pipeline.written import Pipeline as WrittenPipeline
 from framework.documents.pipeline.written_into import Into as WrittenInto
 from framework.documents.rows import Rows, stored_name_problems
 from framework.documents.write_mode import write_mode
-from framework.plan import Catalog, Column, Keyed, SchemaChanges, Step, Table
+from framework.plan import Catalog, Column, Keyed, Rule, SchemaChanges, Step, Table
 from framework.plan.totals import Totals
 
 
-def plan_table(
-    draft: Draft, spec: WrittenPipeline, rows: Rows, keys: Keyed | None, steps: tuple[Step, ...], totals: Totals | None
-) -> Table | None:
+def plan_table(draft: Draft, spec: WrittenPipeline, rows: Rows, rule: Rule, steps: tuple[Step, ...]) -> Table | None:
     into = spec.into
     catalog = (
         draft.catalogs.get(into.catalog)
@@ -29,12 +27,12 @@ def plan_table(
     if into.catalog and ("catalog", into.catalog) not in draft.written.names:
         unknown(draft, "catalog", into.catalog, into.place("catalog"), draft.catalogs)
     catalog = catalog or Catalog("", "")  # the missing catalog was reported
-    columns = _columns(into, rows, keys, totals)
+    columns = _columns(into, rows, rule)
     draft.problems.extend(stored_name_problems(columns, into.place("table")))
     rows = replace(rows, columns=columns)
     partitions, order = partition_fields(into, rows), sort_columns(into, rows)
-    if totals:
-        draft.problems.extend(accumulated.moving(totals, partitions, into))
+    if isinstance(rule, Totals):
+        draft.problems.extend(totals.moving(rule, partitions, into))
     if "table" in into.gaps:
         return None
     namespace, name = into.table.split(".")
@@ -48,7 +46,7 @@ def plan_table(
     return Table(
         catalog=catalog, namespace=namespace, name=name, columns=columns, write=write_mode(into.write),
         partition_by=partitions, sort_by=order,
-        format_version=into.format_version, doc=spec.doc or "", masked=_masked(steps, columns), keyed=keys, accumulated=totals,
+        format_version=into.format_version, doc=spec.doc or "", masked=_masked(steps, columns), rule=rule,
         step_states=memory.states(steps, columns, draft.problems), adopt=into.adopt,
         schema_changes=SchemaChanges(
             add=into.schema_changes.add,
@@ -61,12 +59,12 @@ def plan_table(
     )  # fmt: skip
 
 
-def _columns(into: WrittenInto, rows: Rows, keys: Keyed | None, totals: Totals | None) -> tuple[Column, ...]:
+def _columns(into: WrittenInto, rows: Rows, rule: Rule) -> tuple[Column, ...]:
     """Returns the columns of the table: totals, or the steps' columns and those that the write mode or Kafka adds."""
-    if totals:
-        return accumulated.columns(totals)
-    if keys:
-        return keyed.columns(keys, write_mode(into.write), rows)
+    if isinstance(rule, Totals):
+        return totals.columns(rule)
+    if isinstance(rule, Keyed):
+        return keyed.columns(rule, write_mode(into.write), rows)
     return (*rows.columns, *rows.kafka) if into.kafka_columns else rows.columns
 
 

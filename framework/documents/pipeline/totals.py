@@ -13,10 +13,12 @@ from framework.documents.pipeline.written import Pipeline as WrittenPipeline
 from framework.documents.pipeline.written_into import Into as WrittenInto
 from framework.documents.rows import Rows
 from framework.plan import (
+    ALL_ROWS,
     EVENT_TIME,
     FROM_COLUMNS,
     KAFKA_COLUMNS,
     KAFKA_TOPIC,
+    AllRows,
     Column,
     ColumnSql,
     Fault,
@@ -35,17 +37,17 @@ _HIDDEN = Column(MEASURES, Struct(()), "What averages, different values, first a
 
 def plan_totals(
     spec: WrittenPipeline, groups: Groups | None, source: Topics | TableChanges | None, rows: Rows, steps: tuple[Step, ...]
-) -> tuple[Totals | None, tuple[Step, ...]]:
+) -> tuple[Totals | AllRows, tuple[Step, ...]]:
     """Returns the totals of the table, and the steps, of which `aggregate` now also refuses rows that come too late."""
     into = spec.into
     if groups is None:
         message = "`write: accumulate` keeps totals, and no step says which"
         hint = "end `steps` with `aggregate: {by: [symbol], measures: {trades: count(*)}}`"
         rows.problems.append(Problem(into.place("write"), "accumulate-needs-aggregate", message, hint))
-        return None, steps
+        return ALL_ROWS, steps
     rows.problems.extend(_unused(into, groups))
     if not groups.measures:
-        return None, steps
+        return ALL_ROWS, steps
     order = (
         tuple(_order(source, rows))
         if any(aggregates.FUNCTIONS[measure.function].first_counts for measure in groups.measures)

@@ -103,7 +103,7 @@ def plan_follower(written: Options, pipeline: Pipeline, draft: Draft) -> Followe
     table = pipeline.table
     onward = Onward(
         cluster, name, partitions=topic.partitions if topic else None, where=str(where.sql) if where else None, keys=keys,
-        deletes=bool(table.keys) and not (table.keyed and table.keyed.versions),
+        deletes=bool(table.keys) and not table.rule.versions,
         format=written.value, schema=schema,
     )  # fmt: skip
     return Follower(

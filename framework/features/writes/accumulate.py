@@ -37,12 +37,12 @@ LOST_ROWS, HAS_ROWS = "_sluice_lost", "_sluice_there"  # columns of a group: whe
 
 def stage(target: StagingTarget, frame: Frame) -> BatchCounts:
     totals = _totals(target, target.rows(frame))
-    with _fitting(target.accumulated), cached_frame(totals):
+    with _fitting(target.totals), cached_frame(totals):
         about = _about(target, totals)
         counted = target.counted(frame)
         if counted.unknown_schemas:
             return counted
-        window = target.accumulated.window
+        window = target.totals.window
         near = ranges.near(target, totals, about.without_nulls, -(-window.size // window.every) if window else 1)
         new_totals = _with_groups_again(target, totals) if about.some_lost else totals
         merge(
@@ -73,7 +73,7 @@ def _totals(target: StagingTarget, rows: DataFrame) -> DataFrame:
     """One row for each group of the batch: its keys, and the parts of its measures."""
     from pyspark.sql import functions
 
-    totals = target.accumulated
+    totals = target.totals
     for name in totals.by:
         rows = rows.withColumn(name, functions.expr(f"CAST({identifier(name)} AS {target.column_types[name].sql})"))
     keys = list(map(identifier, totals.by))
@@ -100,7 +100,7 @@ def _with_groups_again(target: StagingTarget, totals: DataFrame) -> DataFrame:
     none."""
     from pyspark.sql import functions
 
-    position, keys = target.reached, list(map(identifier, target.accumulated.keys))
+    position, keys = target.reached, list(map(identifier, target.totals.keys))
     assert position is not None
     lost_groups = totals.where(LOST_ROWS).select(*keys).alias("l")
     source: Any = target.source  # a table, of which changes are read
@@ -135,15 +135,15 @@ class _About:
 
 def _about(target: StagingTarget, totals: DataFrame) -> _About:
     """Reads the messages once, for the facts that the merge needs."""
-    keys = target.accumulated.keys
-    newest_time = f"coalesce(max(unix_micros({TIME})), 0L)" if target.accumulated.window else "0L"
+    keys = target.totals.keys
+    newest_time = f"coalesce(max(unix_micros({TIME})), 0L)" if target.totals.window else "0L"
     nulls = (f"count_if({identifier(name)} IS NULL)" for name in keys)
     (row,) = totals.selectExpr(newest_time, f"coalesce(bool_or({LOST_ROWS}), false)", *nulls).collect()
     return _About(int(row[0]), bool(row[1]), tuple(name for name, count in zip(keys, row[2:], strict=True) if not count))
 
 
 def _statement(target: StagingTarget, view: str, near: str) -> Iterator[str]:
-    totals = target.accumulated
+    totals = target.totals
     equal_keys = [f"t.{identifier(name)} <=> s.{identifier(name)}" for name in totals.keys]
     yield f"MERGE INTO {target.attempt_branch} t USING {view} s ON {' AND '.join(filter(None, (*equal_keys, near))) or 'true'}"
     condition = ""
@@ -168,7 +168,7 @@ def _set(values: Mapping[str, str]) -> str:
 def _values(target: StagingTarget, merges: bool) -> dict[str, str]:
     """SQL of the measures' columns, from the batch alone or merged with those of the table."""
     values, hidden = {}, []
-    for index, measure in enumerate(target.accumulated.measures):
+    for index, measure in enumerate(target.totals.measures):
         parts = _parts_of(target, measure)
         batch_parts = {name: f"s.{_part(index, name)}" for name in parts}
         part_values = batch_parts
@@ -176,15 +176,13 @@ def _values(target: StagingTarget, merges: bool) -> dict[str, str]:
             table_parts = {name: _in_table(measure, name) for name in parts}
             part_values = {name: f"({part.merged.format(t=table_parts, s=batch_parts)})" for name, part in parts.items()}
         value = (
-            aggregates.function(measure.function, target.accumulated.takes_off)
-            .value(measure.argument or VOID)
-            .format(p=part_values)
+            aggregates.function(measure.function, target.totals.takes_off).value(measure.argument or VOID).format(p=part_values)
         )
         values[identifier(measure.name)] = f"CAST({value} AS {measure.type.sql})"
         kept_parts = [f"'{name}', {sql}" for name, sql in part_values.items() if name != "value"]
         if kept_parts:
             hidden.append(f"{literal(measure.name)}, named_struct({', '.join(kept_parts)})")
-    if target.accumulated.takes_off:
+    if target.totals.takes_off:
         hidden.append(f"'{ROWS}', {_rows_left() if merges else f's.{ROWS}'}")
     if hidden:
         values[MEASURES] = f"named_struct({', '.join(hidden)})"
@@ -196,7 +194,7 @@ def _rows_left() -> str:
 
 
 def _parts_of(target: StagingTarget, measure: Measure) -> Mapping[str, aggregates.PartialTotal]:
-    return aggregates.function(measure.function, target.accumulated.takes_off).parts(measure.argument or VOID, VOID)
+    return aggregates.function(measure.function, target.totals.takes_off).parts(measure.argument or VOID, VOID)
 
 
 def _part(index: int, name: str) -> str:

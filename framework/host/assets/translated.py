@@ -61,8 +61,7 @@ def _range(asset: SluiceAsset) -> str:
     if asset.type == "export":
         return f"for one window choose it in the launchpad, or `sluice export {asset.name} --window WINDOW`"
     if asset.pipeline and asset.pipeline.topics:
-        keyed = asset.pipeline.table.keyed
-        into = "" if keyed and not keyed.versions else " --into TABLE"  # where each row would come a second time
+        into = "" if asset.pipeline.table.rule.newest_only else " --into TABLE"  # where each row would come a second time
         rewind_hint = f"`sluice rewind {asset.name} --to TIME{into}` reads from a time on again"
         return f"{rewind_hint}, and `until` in the launchpad ends a run at a time"
     return "an asset of Sluice has no partitions"

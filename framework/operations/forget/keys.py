@@ -15,6 +15,7 @@ from framework.base.types import BIGINT, DATE, INT, SMALLINT, STRING, TINYINT, T
 from framework.core.context.context import Context
 from framework.plan import Joined, MaskKey, Pipeline, TableChanges
 from framework.plan.lineage import by_source
+from framework.plan.totals import Totals
 from framework.sql import masks
 
 _WHOLE = (TINYINT, SMALLINT, INT, BIGINT)
@@ -44,8 +45,8 @@ def read_key(context: Context, pipeline: Pipeline, values: Mapping[str, str]) ->
         if name not in types:
             hint = did_you_mean(name, types, the_names("column", types))
             raise SluiceError("forget-key", f"{pipeline.table.identifier} has no column `{name}`", hint)
-    totals = pipeline.table.accumulated
-    if totals and not values.keys() <= set(totals.by):
+    totals = pipeline.table.rule
+    if isinstance(totals, Totals) and not values.keys() <= set(totals.by):
         message = f"a row of {pipeline.table.identifier} is of many persons, unless `by` of its totals tells them apart"
         hint = (
             f"give `--key` for {' or '.join(totals.by)}"

@@ -21,7 +21,7 @@ from framework.core.rules import protocol
 from framework.core.rules.protocol import Partition, Position, TopicState, parted
 from framework.core.sources.readers import table_reader
 from framework.core.sources.source import MessageStore, SourceReader, TopicsReader
-from framework.plan import KAFKA_COLUMNS, Pipeline, Topic
+from framework.plan import KAFKA_COLUMNS, Keyed, Pipeline, Topic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,14 +177,13 @@ def foreign_commits(table: Metadata) -> Iterator[ForeignCommit]:
 
 def _incomplete(pipeline: Pipeline, table: Metadata, starts: Mapping[Partition, int], kafka: Kafka) -> Iterator[LostRows]:
     """Rows whose messages may be incomplete by now."""
-    rows, keyed = metadata.rows(metadata.summary(table.main)), pipeline.table.keyed
+    rows, rule = metadata.rows(metadata.summary(table.main)), pipeline.table.rule
+    has_unsent = isinstance(rule, Keyed) and bool(rule.unsent)
     for topic in pipeline.topics if rows else ():
-        if (keyed is None or keyed.versions) and kafka.compacts(topic):
+        if not rule.newest_only and kafka.compacts(topic):
             because = "which Kafka compacts: it may have only the newest message of each key"
             yield LostRows(topic=topic.kafka_name, rows=rows, bad=0, because=because, messages=True)
-        elif (
-            keyed and keyed.unsent and any(starts[partition] for partition in starts if parted(partition)[0] == topic.kafka_name)
-        ):
+        elif has_unsent and any(starts[partition] for partition in starts if parted(partition)[0] == topic.kafka_name):
             because = "whose values may be in messages that Kafka no longer has: Debezium does not repeat unchanged values"
             yield LostRows(topic=topic.kafka_name, rows=rows, bad=0, because=because, messages=True)
 

@@ -26,7 +26,7 @@ from framework.core.sources.source import SourceReader
 from framework.core.spark import scratch_session
 from framework.core.spark.reading_errors import named_errors
 from framework.operations.observe.next_run import next_position
-from framework.plan import KAFKA_COLUMNS, KAFKA_TOPIC, Column, Pipeline, Plan
+from framework.plan import KAFKA_COLUMNS, KAFKA_TOPIC, Column, Keyed, Pipeline, Plan
 from framework.sql.quote import identifier, literal
 
 if TYPE_CHECKING:
@@ -214,8 +214,8 @@ def _frame(messages: DataFrame, pipeline: Pipeline) -> DataFrame:
     columns = {name: name for name in rows.columns if name.startswith(("_kafka_", "_sluice_"))}
     if "_kafka_timestamp" in columns:
         columns["_kafka_timestamp"] = "date_format(_kafka_timestamp, \"yyyy-MM-dd'T'HH:mm:ss.SSS'Z'\")"
-    if pipeline.table.keyed:
-        columns[own_columns.DELETE] = pipeline.table.keyed.deletes or "false"
+    if isinstance(rule := pipeline.table.rule, Keyed):
+        columns[own_columns.DELETE] = rule.deletes or "false"
     columns["_sluice_fails"] = f"array({', '.join(fails)})"
     return rows.selectExpr(*(f"{sql} AS {name}" for name, sql in columns.items()))
 

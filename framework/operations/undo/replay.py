@@ -51,8 +51,7 @@ def refuse(pipeline: Pipeline) -> None:
         message = f"the bad rows of {pipeline.name} are rows of the table {pipeline.source_name}, not messages"
         raise RefusedError("cannot-replay", message, f"`sluice rebuild {pipeline.name}` computes its table again")
     if pipeline.bad_rows == "drop":
-        keyed = pipeline.table.keyed
-        into_option = "" if keyed is not None and not keyed.versions else f" --into {pipeline.table.identifier}_again"
+        into_option = "" if pipeline.table.rule.newest_only else f" --into {pipeline.table.identifier}_again"
         hint = f"`sluice rewind {pipeline.name} --to 1970-01-01{into_option}` reads again what Kafka still has; a later time reads less"
         raise RefusedError("cannot-replay", f"{pipeline.name} keeps no bad rows: its spec says `bad_rows: drop`", hint)
 

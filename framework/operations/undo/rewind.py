@@ -18,7 +18,8 @@ from framework.core.rules import refusals
 from framework.core.rules.protocol import Partition
 from framework.core.rules.refusals import Acceptance
 from framework.operations.undo.read_again import into_another
-from framework.plan import Pipeline, Plan
+from framework.plan import AllRows, Keyed, Pipeline, Plan
+from framework.plan.totals import Totals
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,7 @@ class Rewind:
 
 def judged(context: Context, pipeline: Pipeline, moment: datetime) -> Rewind:
     """The effects of reading again from `moment` on. Starts no Spark."""
-    keyed = pipeline.table.keyed
-    if keyed is None or keyed.versions or pipeline.read_tables:
+    if not pipeline.table.rule.newest_only or pipeline.read_tables:
         raise _refused(context.plan, pipeline, moment)
     state = table_state.state(pipeline.table)
     if state is None:
@@ -58,11 +58,13 @@ def _refused(plan: Plan, pipeline: Pipeline, moment: datetime) -> RefusedError:
         if not pipeline.computes_all:
             hint = f"{hint}; `sluice rollback {pipeline.name} --to {time}` undoes its commits since then"
         return RefusedError("cannot-rewind", f"{table} is made of the table {pipeline.source_name}, not of messages", hint)
-    why = "each message that is read again would be a second row"
-    if pipeline.table.accumulated:
-        why = "each message that is read again would be added a second time"
-    if pipeline.table.keyed:
-        why = "it has each version of a row once, and those that are read again would begin once more"
+    match pipeline.table.rule:
+        case AllRows():
+            why = "each message that is read again would be a second row"
+        case Totals():
+            why = "each message that is read again would be added a second time"
+        case Keyed():
+            why = "it has each version of a row once, and those that are read again would begin once more"
     hint = (
         f"`{into_another(plan, pipeline, moment)}` reads them into a new table; "
         f"`sluice rollback {pipeline.name} --to {time}` takes the rows back, too, and the next run reads their messages again"

@@ -18,7 +18,7 @@ from framework.core.iceberg.metadata import Metadata
 from framework.core.rules import protocol, refusals
 from framework.core.rules.protocol import Position, TableState
 from framework.core.rules.refusals import Acceptance
-from framework.plan import Pipeline
+from framework.plan import Keyed, Pipeline
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +109,6 @@ def readers_that_stop(pipelines: tuple[Pipeline, ...], pipeline: Pipeline) -> It
     """The names of pipelines that append the changes of this table, and so cannot follow it back."""
     for reader in pipelines:
         for table in reader.read_tables:
-            follows = reader.table.keyed is not None or table.reads in ("all", "changes")
+            follows = isinstance(reader.table.rule, Keyed) or table.reads in ("all", "changes")
             if table.pipeline == pipeline.name and not follows:
                 yield reader.name
