@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, InitVar, dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -12,43 +12,26 @@ from framework.base.spelling import did_you_mean, the_names
 from framework.base.types import BOOLEAN, TIMESTAMP, VOID, Type, folded
 from framework.language.node import NOWHERE, YamlNode
 from framework.language.scalars import is_column_name
-from framework.plan import (
-    EVENT_TIME,
-    FROM_COLUMNS,
-    KAFKA_COLUMNS,
-    Bounds,
-    Column,
-    ColumnSql,
-    Explode,
-    Fault,
-    Lookup,
-    Masks,
-    Remember,
-    TableChanges,
-)
+from framework.plan import EVENT_TIME, FROM_COLUMNS, KAFKA_COLUMNS, Column, ColumnSql, Computed, Fault, Remember, TableChanges
 from framework.plan.totals import Groups
 from framework.sql.expressions import Checked, ExpressionError, attempt, check
 from framework.sql.operand_remedies import suggest_for_condition
 
 
 @dataclass(frozen=True)
-class Resolved:
-    """A resolved step: the SQL of the columns that it sets, and all columns after it."""
+class Resolved(Computed):
+    """A step whose options are resolved, with what the pipeline and the table have to know of it. A step that remembers rows gives
+    its `memory`, which is its effect."""
 
-    columns: tuple[Column, ...]
-    assign: tuple[tuple[str, str], ...] = ()
     _: KW_ONLY
-    keep: str | None = None
-    faults: tuple[Fault, ...] = ()
-    says: tuple[str, ...] = ()
-    each: Explode | None = None
     more: bool = False  # there may be other columns, because a problem that was reported hides them
-    memory: Remember | None = None
-    masks: Masks | None = None
     groups: Groups | None = None  # of a step that adds rows up
-    join: Lookup | None = None
-    bounds: tuple[Bounds, ...] = ()
     landing: Callable[[Any], Iterable[Problem]] | None = None  # takes a `Landing`, and returns what is wrong with it for the step
+    memory: InitVar[Remember | None] = None
+
+    def __post_init__(self, memory: Remember | None) -> None:
+        if memory is not None:
+            object.__setattr__(self, "effect", memory)
 
 
 @dataclass

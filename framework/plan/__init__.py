@@ -12,7 +12,7 @@ from framework.plan.rule import ALL_ROWS, IS_CURRENT, VERSION, AllRows, Keyed, R
 from framework.plan.secret import Joined, MaskKey, Masks, SecretRef
 from framework.plan.side_table import BAD_ROW_COLUMNS, DISCARDED, LOST_BYTES, OPEN, REPLAYED, WAITS, SideTable
 from framework.plan.source import FROM_COLUMNS, OLD, Lookup, SelectSource, Source, TableChanges, Topics
-from framework.plan.step import Explode, Remember, Step
+from framework.plan.step import Computed, Effect, Explode, Measure, Remember, Step
 from framework.plan.storage import Storage
 from framework.plan.table import PartitionField, SchemaChanges, Table
 from framework.plan.tests import Message, SpecTest, SpecTestRow
@@ -62,8 +62,10 @@ __all__ = [
     "Cluster",
     "Column",
     "ColumnSql",
+    "Computed",
     "Decoding",
     "DependentTable",
+    "Effect",
     "Engine",
     "Expectation",
     "Explode",
@@ -82,6 +84,7 @@ __all__ = [
     "Maintain",
     "MaskKey",
     "Masks",
+    "Measure",
     "Message",
     "MessagePart",
     "Outliers",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,3 @@ class Bounds:
     over: int | None
     rows: int | None
     at_least: int  # values
-    snapshot: int | None = field(
-        default=None, compare=False, repr=False
-    )  # of the table when a batch begins; None: it has no rows
-    newest_time: int | None = field(default=None, compare=False, repr=False)  # its newest time then, in microseconds
-    since: frozenset[int] = field(default=frozenset(), compare=False, repr=False)  # snapshots since which rows were only added

@@ -58,10 +58,10 @@ WORDS: Mapping[type, Words] = {
     model.SelectSource: Words(
         "SelectSource", "says sql names tables columns origins apart by_partition kafka reads event_time old"
     ),
-    model.Lookup: Words("Join", "source on take within", never="snapshot rows now"),
+    model.Lookup: Words("Join", "source on take within"),
     # Steps
     model.Step: Words(
-        "Step", "name says attempts assign keep faults columns each of_tombstones memory masks join bounds", never="where"
+        "Step", "name says attempts assign keep faults columns each of_tombstones memory masks join bounds", never="where effect"
     ),
     model.Explode: Words("Each", "list into"),
     model.Remember: Words("Memory", "columns state", never="admit"),
@@ -69,7 +69,7 @@ WORDS: Mapping[type, Words] = {
     model.Masks: Words("Masks", "keys paths encrypted joined"),
     model.MaskKey: Words("MaskKey", "id secret"),
     model.Joined: Words("Joined", "column does number"),
-    model.Bounds: Words("Bounds", "name column per deviations quantiles over rows at_least", never="snapshot newest_time since"),
+    model.Bounds: Words("Bounds", "name column per deviations quantiles over rows at_least"),
     model.Expectation: Words("Expectation", "name says holds otherwise", never="where"),
     # Tables that are written
     model.Table: Words(

@@ -38,6 +38,5 @@ class SetExpectation:
     columns: tuple[str, ...] = ()
     of: TableChanges | None = None  # the other table
     of_columns: tuple[str, ...] = ()
-    snapshot: int | None = None  # of the other table, when a batch begins
     least: int = 0
     most: int = 0

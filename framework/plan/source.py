@@ -6,7 +6,7 @@ A source says what all readers of a plan ask of it. What differs more is a `matc
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from framework.base.types import BIGINT, TIMESTAMP
@@ -197,14 +197,11 @@ Source: TypeAlias = Topics | TableChanges | SelectSource
 
 @dataclass(frozen=True)
 class Lookup:
-    """A table that a step looks rows up in, by columns that are its keys. `snapshot` is the one that a batch reads; None: the newest. A row
-    without a match waits `within` so many seconds; `now` is the time of a batch in microseconds."""
+    """A table that a step looks rows up in, by columns that are its keys. A row without a match waits `within` so
+    many seconds."""
 
     source: TableChanges
     on: tuple[str, ...]
     take: tuple[str, ...]
     _: KW_ONLY
     within: int | None = None
-    snapshot: int | None = field(default=None, compare=False, repr=False)
-    rows: int = field(default=0, compare=False, repr=False)  # of that snapshot
-    now: int | None = field(default=None, compare=False, repr=False)

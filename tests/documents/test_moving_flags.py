@@ -9,7 +9,6 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from framework.core.context.context import Context
 from framework.core.iceberg import metadata, table_state
 from framework.core.publish.batch import next_batch
 from framework.core.rows import moments
+from framework.core.rows.pins import Measured
 from framework.core.rules import protocol
 from framework.operations.trials.given_messages import GivenMessages
 from framework.operations.trials.preview import preview
@@ -241,7 +241,7 @@ def test_a_store_that_does_not_answer_any_more_leaves_it_to_spark(tmp_path: Path
     plan = plan_for(tmp_path, "127.0.0.1:1", SPEC.format(namespace="n", type="double", write="append", steps=""))
     (pipeline,) = plan.pipelines
     bounds = next(bound for bound in pipeline.bounds if bound.over)
-    bounds = replace(bounds, snapshot=2, newest_time=1_000_000)
+    measured = Measured(bounds, snapshot=2, newest_time=1_000_000, since=frozenset())
     cached = moments._CachedCounts(1, pa.table({"_sluice_per0": ["A"], "part": [0], "n": [1], "mean": [1.0], "squares": [0.0]}))
     moments._CACHE[moments._key(bounds, pipeline)] = cached
 
@@ -250,6 +250,6 @@ def test_a_store_that_does_not_answer_any_more_leaves_it_to_spark(tmp_path: Path
         raise OSError("no answer")
 
     schema = pa.schema([("symbol", pa.string()), ("price", pa.float64()), ("at", pa.timestamp("us"))])
-    moments.add(bounds, pipeline, lambda: pa.RecordBatchReader.from_batches(schema, batches()))
-    assert moments._cached_counts(bounds, pipeline) is cached
+    moments.add(measured, pipeline, lambda: pa.RecordBatchReader.from_batches(schema, batches()))
+    assert moments._cached_counts(measured, pipeline) is cached
     moments._CACHE.clear()

@@ -13,6 +13,7 @@ from framework.base.clock import Clock, utc_now
 from framework.base.errors import SetupError
 from framework.core.iceberg.lake import CommitCall, TableStore, commit_transaction
 from framework.core.kafka.cluster import Kafka
+from framework.core.rows.pins import NO_PINS, Pins
 from framework.core.rules.protocol import Partition
 from framework.core.schemas.schema_lookup import LiveSchemas
 from framework.core.sources.readers import reader_of
@@ -104,9 +105,9 @@ class Context:
             client = self._kafka[cluster.name] = Kafka(cluster, self.plan.secrets)
         return client
 
-    def source(self, pipeline: Pipeline) -> SourceWithCounts:
+    def source(self, pipeline: Pipeline, pins: Pins = NO_PINS) -> SourceWithCounts:
         """The source of the pipeline's rows: its topics or a table."""
-        reader = reader_of(pipeline, lambda: self.kafka(pipeline), self.lake_of)
+        reader = reader_of(pipeline, lambda: self.kafka(pipeline), self.lake_of, pins)
         return replace(reader, until=self._limits_of(pipeline, reader.kafka)) if isinstance(reader, TopicsReader) else reader
 
     def _limits_of(self, pipeline: Pipeline, kafka: MessageStore) -> Mapping[Partition, int] | None:

@@ -23,6 +23,7 @@ from framework.core.publish.bad_row_source import BadRowSource
 from framework.core.publish.tables import join_topics, open_table
 from framework.core.rows.counts import BatchCounts, Changed, UnmetExpectation
 from framework.core.rows.frame import frame_of
+from framework.core.rows.pins import Pins
 from framework.core.rules import attempts, protocol, refusals
 from framework.core.rules.protocol import Position, Range, TableState, TopicState, Verdict, verdict
 from framework.core.schemas import schema_lookup
@@ -80,6 +81,7 @@ class Attempt:
         self,
         context: Context,
         pipeline: Pipeline,
+        pins: Pins,
         attempt: str,
         stopwatch: Stopwatch,
         replayed: BadRowSource | None = None,
@@ -87,12 +89,13 @@ class Attempt:
     ) -> None:
         self.context = context
         self.pipeline = pipeline
+        self.pins = pins
         self.attempt = attempt
         self.stopwatch = stopwatch
         self.lake: TableStore = context.lake(pipeline)
         self.replayed = replayed
         self.reading = reading
-        self.source = replayed or context.source(pipeline)
+        self.source = replayed or context.source(pipeline, pins)
         self.reached: Callable[[str], None] = context.reached
         self.own: Unpublished | None = None  # the table as this attempt changes it
         self.cause = ""  # the catalog's error text when it last refused a commit
@@ -217,9 +220,9 @@ class Attempt:
 
     def _stage_bad_rows(self, opened: TableState, range_: Range, counted: BatchCounts) -> None:
         if self.replayed:
-            bad_rows.stage_outcomes(self.lake, self.pipeline, self.attempt, opened, range_, counted, self.replayed)
+            bad_rows.stage_outcomes(self.lake, self.pipeline, self.attempt, opened, range_, counted, self.replayed, self.pins)
         else:
-            bad_rows.stage(self.context, self.lake, self.pipeline, self.attempt, opened, range_, counted)
+            bad_rows.stage(self.context, self.lake, self.pipeline, self.attempt, opened, range_, counted, self.pins)
 
     def _expect(self, counted: BatchCounts, unmet: Iterable[UnmetExpectation]) -> None:
         """Refuses a batch for which an expectation with `else: stop` does not hold."""
@@ -244,7 +247,7 @@ class Attempt:
         )  # fmt: skip
         target = self._target(table, range_, end_position)
         messages = self.source.read(self.context.spark, range_, number)
-        frame = frame_of(messages, self.pipeline, range_.size, newest_time=position.newest)
+        frame = frame_of(messages, self.pipeline, range_.size, newest_time=position.newest, pins=self.pins)
         with named_errors(self.pipeline):
             return admission.staged(target, frame, self.pipeline.table.write.stage)
 
@@ -258,6 +261,7 @@ class Attempt:
             reached=reached,
             source=self.source,
             range_=range_,
+            pins=self.pins,
         )
 
     def _publish(self, own: Unpublished, opened: TableState, topic: TopicState, prepared: Staged) -> Verdict:

@@ -13,6 +13,7 @@ from framework.core.publish.side_tables import append, append_few, open_side_tab
 from framework.core.rows.bad_rows import table_rows
 from framework.core.rows.counts import BatchCounts
 from framework.core.rows.frame import frame_of
+from framework.core.rows.pins import Pins
 from framework.core.rules import protocol
 from framework.core.rules.protocol import Position, Range, TableState
 from framework.core.rules.refusals import Acceptance
@@ -26,7 +27,14 @@ _MAX_LOCAL_ROWS = 1_000  # bad rows: for more, a job takes less time, since Spar
 
 
 def stage(
-    context: Context, lake: TableStore, pipeline: Pipeline, attempt: str, opened: TableState, range_: Range, counted: BatchCounts
+    context: Context,
+    lake: TableStore,
+    pipeline: Pipeline,
+    attempt: str,
+    opened: TableState,
+    range_: Range,
+    counted: BatchCounts,
+    pins: Pins,
 ) -> None:
     """Writes the batch's bad rows to a branch of their table. Bad rows too large for the first pass are read again."""
     assert counted.carried is not None
@@ -44,7 +52,7 @@ def stage(
             append(rows, pipeline, side, attempt, opened)
         return
     messages = context.source(pipeline).read(context.spark, range_, number)
-    bad = frame_of(messages, pipeline, range_.size, carry=False, newest_time=_newest_time(opened)).bad
+    bad = frame_of(messages, pipeline, range_.size, carry=False, newest_time=_newest_time(opened), pins=pins).bad
     append(table_rows(pipeline, number, bad), pipeline, side, attempt, opened)
     table.refresh()
     staged_snapshot = table.snapshot(protocol.BRANCH + attempt)
@@ -64,6 +72,7 @@ def stage_outcomes(
     range_: Range,
     counted: BatchCounts,
     source: BadRowSource,
+    pins: Pins,
 ) -> None:
     """Writes the outcomes of a replay of bad rows to a branch of their table."""
     side = pipeline.table.bad_rows_table
@@ -72,7 +81,7 @@ def stage_outcomes(
     bad = counted.carried
     if bad is None or counted.too_large:
         messages = source.read(lake.spark, range_, number)
-        bad = frame_of(messages, pipeline, range_.size, carry=False, newest_time=_newest_time(opened)).bad
+        bad = frame_of(messages, pipeline, range_.size, carry=False, newest_time=_newest_time(opened), pins=pins).bad
     lake.branch(table, attempt, table.currentSnapshot().snapshotId())
     append(source.outcomes(range_, number, table_rows(pipeline, number, bad)), pipeline, side, attempt, opened)
 

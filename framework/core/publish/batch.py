@@ -103,8 +103,8 @@ def next_batch(
     tries, cause = 0, ""
     for _ in range(_MAX_STARTS):
         with attempts.attempt() as attempt:
-            pinned_pipeline = pinned(pipeline, context.clock())
-            attempt_run = Attempt(context, pinned_pipeline, attempt, stopwatch, replayed and replayed(pinned_pipeline), reading)
+            pins = pinned(pipeline, context.clock())
+            attempt_run = Attempt(context, pipeline, pins, attempt, stopwatch, replayed and replayed(pipeline), reading)
             reading = None  # another attempt looks for itself: something has changed
             try:
                 outcome = attempt_run.run()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -12,92 +11,73 @@ from framework.base.errors import SourceMissing
 from framework.core.iceberg import metadata, table_state
 from framework.core.iceberg.metadata import Metadata
 from framework.core.rows import moments
+from framework.core.rows.pins import Measured, PinnedTable, Pins, key_of
 from framework.core.sources import commits
-from framework.core.sources.commits import Snapshot
 from framework.core.spark.causes import catalog_failed
-from framework.plan import Bounds, Lookup, Pipeline, SetExpectation, TableChanges
+from framework.plan import Bounds, Pipeline, TableChanges
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatchReader
 
 
-def pinned(pipeline: Pipeline, moment: datetime) -> Pipeline:
-    """The pipeline with steps and expectations that read the current snapshots."""
-    if pipeline.sets:
-        pipeline = replace(pipeline, sets=tuple(_pinned_expectation(expectation, pipeline) for expectation in pipeline.sets))
-    if not pipeline.joins and not pipeline.bounds:
-        return pipeline
-    pipeline = measured(pipeline)
-    steps = (replace(step, join=step.join and _pinned_join(step.join, pipeline, moment)) for step in pipeline.steps)
-    return replace(pipeline, steps=tuple(steps))
+def pinned(pipeline: Pipeline, moment: datetime) -> Pins:
+    """The pins of a batch of the pipeline that begins now."""
+    tables = {key_of(join.source): _newest_of(join.source, pipeline) for join in pipeline.joins}
+    for expectation in pipeline.sets:
+        if expectation.of is not None and key_of(expectation.of) not in tables:
+            try:
+                tables[key_of(expectation.of)] = _newest_of(expectation.of, pipeline)
+            except SourceMissing:  # a table that does not exist yet has no values: an error where the batch has to stop
+                if expectation.otherwise == "stop":
+                    raise
+    return Pins(tables, measured(pipeline), micros(moment))
 
 
-def _pinned_expectation(expectation: SetExpectation, pipeline: Pipeline) -> SetExpectation:
-    """The expectation with the current snapshot of the table to which it refers. A table that does not exist yet has no values, which is
-    an error where the batch has to stop."""
-    if expectation.of is None:
-        return expectation
-    try:
-        return replace(expectation, snapshot=_main(expectation.of, pipeline)["snapshot-id"])
-    except SourceMissing:
-        if expectation.otherwise == "stop":
-            raise
-        return expectation
+def measured(pipeline: Pipeline) -> dict[Bounds, Measured]:
+    """The pipeline's moving bounds, measured on its own table as it is now, where it has such columns."""
+    column, bounds_of_steps = pipeline.event_time, pipeline.bounds
+    table = metadata.read(pipeline.table.catalog, pipeline.table.identifier) if bounds_of_steps else None
+    if table is None or table.main is None:
+        return {}
+    columns = table.columns_of(table.main)
+    measurable_bounds = [bounds for bounds in bounds_of_steps if {bounds.column, *bounds.per, column} <= columns]
+    newest_time = _newest_time(table, pipeline) if measurable_bounds else None
+    snapshots = frozenset(_only_added(table))
+    all_measured = {bounds: Measured(bounds, table.main["snapshot-id"], newest_time, snapshots) for bounds in measurable_bounds}
+    for measured_bounds in all_measured.values():
+        _add_rows(measured_bounds, pipeline)
+    return all_measured
 
 
-def measured(pipeline: Pipeline) -> Pipeline:
-    """The pipeline with moving bounds that are measured on the current snapshot of its own table."""
-    if not pipeline.bounds:
-        return pipeline
-    table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
-    steps = (
-        replace(step, bounds=tuple(_measured_on(bounds, table, pipeline) for bounds in step.bounds)) for step in pipeline.steps
-    )
-    return replace(pipeline, steps=tuple(steps))
-
-
-def _pinned_join(join: Lookup, pipeline: Pipeline, moment: datetime) -> Lookup:
-    main = _main(join.source, pipeline)
-    now_micros = None if join.within is None else micros(moment)
-    return replace(join, snapshot=main["snapshot-id"], rows=metadata.rows(metadata.summary(main)), now=now_micros)
-
-
-def _main(source: TableChanges, pipeline: Pipeline) -> Snapshot:
+def _newest_of(source: TableChanges, pipeline: Pipeline) -> PinnedTable:
     """The newest snapshot of a table in which rows are looked up."""
-    return commits.current(pipeline, source, "in which {} looks rows up")[1]
+    main = commits.current(pipeline, source, "in which {} looks rows up")[1]
+    return PinnedTable(main["snapshot-id"], metadata.rows(metadata.summary(main)))
 
 
-def _measured_on(bounds: Bounds, table: Metadata | None, pipeline: Pipeline) -> Bounds:
-    """The bounds, measured on the table as it is now; unchanged where it has no such columns."""
-    column = pipeline.event_time
-    if table is None or table.main is None or not {bounds.column, *bounds.per, column} <= table.columns_of(table.main):
-        return bounds
+def _newest_time(table: Metadata, pipeline: Pipeline) -> int | None:
     try:
-        newest_time = metadata.newest_time(table, column) if column else None
+        newest_time = metadata.newest_time(table, pipeline.event_time) if pipeline.event_time else None
     except (OSError, ValueError) as error:
         name = pipeline.table.identifier
         raise catalog_failed("table-unreadable", f"the newest time in {name} cannot be read", str(error), "") from None
-    newest_micros = None if newest_time is None else micros(newest_time)
-    measured_bounds = replace(
-        bounds, snapshot=table.main["snapshot-id"], newest_time=newest_micros, since=frozenset(_only_added(table))
-    )
-    _add_rows(measured_bounds, pipeline)
-    return measured_bounds
+    return None if newest_time is None else micros(newest_time)
 
 
-def _add_rows(bounds: Bounds, pipeline: Pipeline) -> None:
+def _add_rows(measured_bounds: Measured, pipeline: Pipeline) -> None:
     """Counts the rows that came since the last batch, while this one is prepared."""
-    since = moments.cached_snapshot(bounds, pipeline)
+    since = moments.cached_snapshot(measured_bounds, pipeline)
     if since is not None:
-        moments.add(bounds, pipeline, lambda: _rows_since(since, bounds, pipeline))
+        moments.add(measured_bounds, pipeline, lambda: _rows_since(since, measured_bounds, pipeline))
 
 
-def _rows_since(since: int, bounds: Bounds, pipeline: Pipeline) -> RecordBatchReader | None:
+def _rows_since(since: int, measured_bounds: Measured, pipeline: Pipeline) -> RecordBatchReader | None:
     table = table_state.table(pipeline.table.catalog, pipeline.table.identifier)
     if table is None:
         return None
+    bounds = measured_bounds.bounds
     rows = table.incremental_append_scan(
-        from_snapshot_id_exclusive=since, to_snapshot_id_inclusive=bounds.snapshot,
+        from_snapshot_id_exclusive=since, to_snapshot_id_inclusive=measured_bounds.snapshot,
         selected_fields=(*bounds.per, bounds.column, pipeline.event_time or ""),
     )  # fmt: skip
     return rows.to_arrow_batch_reader()

@@ -75,9 +75,9 @@ def _without(target: StagingTarget, expected: SetExpectation, since: int, tip: i
     assert expected.of is not None
     (column,), (other_column,) = expected.columns, expected.of_columns
     rows = _new(target, expected, since, tip).where(f"{identifier(column)} IS NOT NULL")
-    if expected.snapshot is None:  # the other table is not there yet
+    if target.pins.table(expected.of) is None:  # the other table is not there yet
         return rows
-    other_rows = joining.current(target.spark, expected.of, expected.snapshot)
+    other_rows = joining.current(target.spark, expected.of, target.pins.snapshot(expected.of))
     values = other_rows.selectExpr(f"{identifier(other_column)} AS _sluice_value").distinct()
     return rows.join(values, rows[column] == values["_sluice_value"], "left_anti")
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from framework.core.rows.bad_rows import travelling
 from framework.core.rows.counts import observations
 from framework.core.rows.own_columns import DELETE, NTH, ONLY, TRUNCATES, is_good, of_bad_item, with_open_since
+from framework.core.rows.pins import NO_PINS, Pins
 from framework.core.rows.reading import rows_of
 from framework.core.rows.stepping import apply
 from framework.plan import KAFKA_COLUMNS, KAFKA_TOPIC, OLD, AllRows, Column, Keyed, Pipeline
@@ -42,9 +43,12 @@ class Frame:
         return self.all_rows.where("_sluice_bad IS NOT NULL").select("_sluice_bad.*")
 
 
-def frame_of(messages: DataFrame, pipeline: Pipeline, size: int, carry: bool = True, newest_time: int = 0) -> Frame:
+def frame_of(
+    messages: DataFrame, pipeline: Pipeline, size: int, carry: bool = True, newest_time: int = 0, pins: Pins = NO_PINS
+) -> Frame:
     """The rows of so many messages. With `carry`, bad rows that are too large for one pass travel without their bytes and are
-    counted as such. `newest_time` is the greatest time of earlier batches, by which a row can be too late."""
+    counted as such. `newest_time` is the greatest time of earlier batches, by which a row can be too late; `pins` say as of when other
+    tables are read."""
     from pyspark.sql import Observation
 
     # Steps that can neither drop nor fail a row come after the observation: what is observed is copied once.
@@ -56,14 +60,14 @@ def frame_of(messages: DataFrame, pipeline: Pipeline, size: int, carry: bool = T
     bad, messages = travelling(pipeline, size, carry), with_open_since(messages, pipeline, newest_time)
     rows = rows_of(messages, pipeline, bad, carry_raw=observed_step_count > 0)
     for step in pipeline.steps[:observed_step_count]:
-        rows = apply(rows, step, pipeline, bad)
+        rows = apply(rows, step, pipeline, bad, pins)
     if ONLY in rows.columns:
         rows = rows.where(of_bad_item(rows.columns))
     observed = Observation()
     rows = rows.observe(observed, *observations(pipeline, rows.columns, carry))
     good = rows.where(is_good(rows.columns))
     for step in pipeline.steps[observed_step_count:]:
-        good = apply(good, step, pipeline, bad)
+        good = apply(good, step, pipeline, bad, pins)
     columns = tuple(_written(pipeline, good.columns))
     places: tuple[str, ...] = ()
     if any(step.memory for step in pipeline.steps):

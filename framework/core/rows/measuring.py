@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from framework.core.rows import moments
 from framework.core.rows.moments import values
+from framework.core.rows.pins import Measured, Pins
 from framework.plan import Bounds, Pipeline
 from framework.sql.quote import identifier
 
@@ -15,30 +16,32 @@ if TYPE_CHECKING:
 _NONE = "CAST(NULL AS struct<low:double,high:double>)"
 
 
-def with_bounds(rows: DataFrame, bounds: Bounds, pipeline: Pipeline) -> DataFrame:
+def with_bounds(rows: DataFrame, bounds: Bounds, pipeline: Pipeline, pins: Pins) -> DataFrame:
     """The rows, each with the bounds of its group."""
     from pyspark.sql import functions
 
-    measured = _measured(rows.sparkSession, bounds, pipeline)
-    if measured is None:
+    measured = pins.measured.get(bounds)
+    bounds_of_groups = _of_groups(rows.sparkSession, measured, pipeline) if measured else None
+    if bounds_of_groups is None:
         return rows.selectExpr("*", f"{_NONE} AS {bounds.name}")
     same = " AND ".join(f"{identifier(name)} <=> _sluice_per{index}" for index, name in enumerate(bounds.per))
-    joined = rows.join(functions.broadcast(measured), functions.expr(same or "true"), "left")
+    joined = rows.join(functions.broadcast(bounds_of_groups), functions.expr(same or "true"), "left")
     return joined.drop(*(f"_sluice_per{index}" for index in range(len(bounds.per))))
 
 
-def _measured(spark: Any, bounds: Bounds, pipeline: Pipeline) -> DataFrame | None:
+def _of_groups(spark: Any, measured: Measured, pipeline: Pipeline) -> DataFrame | None:
     """The bounds of each group; None before the table has such rows."""
     from pyspark.sql import functions
 
-    if bounds.snapshot is None or (bounds.over is not None and bounds.newest_time is None):
+    bounds = measured.bounds
+    if bounds.over is not None and measured.newest_time is None:
         return None
     groups = [f"_sluice_per{index}" for index in range(len(bounds.per))]
     if bounds.deviations is not None and bounds.over is not None:
-        return moments.bounds_of(spark, bounds, pipeline)
-    rows = values(spark.read.option("versionAsOf", bounds.snapshot), bounds, pipeline)
+        return moments.bounds_of(spark, measured, pipeline)
+    rows = values(spark.read.option("versionAsOf", measured.snapshot), bounds, pipeline)
     if bounds.over is not None:
-        rows = rows.where(f"at >= {moments.window_start(bounds)}L")
+        rows = rows.where(f"at >= {moments.window_start(measured)}L")
     else:
         order = ", ".join(
             f"{name} DESC NULLS LAST" for name in ("at", "_kafka_partition", "_kafka_offset") if name in rows.columns

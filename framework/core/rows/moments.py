@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from framework.core.rows.pins import Measured
 from framework.plan import IS_CURRENT, Bounds, Pipeline
 from framework.sql import standard
 from framework.sql.quote import identifier
@@ -56,54 +57,56 @@ def _length(bounds: Bounds) -> int:
     return max(1_000_000, (bounds.over or 0) * 1_000_000 // _PARTS)
 
 
-def window_start(bounds: Bounds) -> int:
+def window_start(measured: Measured) -> int:
     """The beginning of the time, in microseconds, rounded down to that of a part."""
-    assert bounds.newest_time is not None and bounds.over is not None, "there are rows, and a time"
-    return (bounds.newest_time - bounds.over * 1_000_000) // _length(bounds) * _length(bounds)
+    assert measured.newest_time is not None and measured.bounds.over is not None, "there are rows, and a time"
+    return (measured.newest_time - measured.bounds.over * 1_000_000) // _length(measured.bounds) * _length(measured.bounds)
 
 
-def bounds_of(spark: Any, bounds: Bounds, pipeline: Pipeline) -> DataFrame | None:
+def bounds_of(spark: Any, measured: Measured, pipeline: Pipeline) -> DataFrame | None:
     """The bounds of each group, from the current counts; None where there is no group."""
     # The mean of equal values can differ from them in its last digits.
-    far = f"({float(bounds.deviations or 0)!r} * sqrt(squares / nullif(n - 1, 0)) + 1e-9 * abs(mean))"
+    far = f"({float(measured.bounds.deviations or 0)!r} * sqrt(squares / nullif(n - 1, 0)) + 1e-9 * abs(mean))"
     bounds_sql = f"{{'low': mean - {far}, 'high': mean + {far}}}"
-    groups = _together({"counts": _counts(spark, bounds, pipeline)}, "SELECT * FROM counts", _per(bounds), bounds)
+    groups = _together({"counts": _counts(spark, measured, pipeline)}, "SELECT * FROM counts", _per(measured.bounds), measured)
     if not len(groups):
         return None
-    is_enough = f"n >= {bounds.at_least} AND isfinite(mean) AND isfinite(squares)"
-    columns = ", ".join((*_per(bounds), f"CASE WHEN {is_enough} THEN {bounds_sql} END AS {bounds.name}"))
+    is_enough = f"n >= {measured.bounds.at_least} AND isfinite(mean) AND isfinite(squares)"
+    columns = ", ".join((*_per(measured.bounds), f"CASE WHEN {is_enough} THEN {bounds_sql} END AS {measured.bounds.name}"))
     result: DataFrame = spark.createDataFrame(_queried({"groups": groups}, f"SELECT {columns} FROM groups"))
     return result
 
 
-def _counts(spark: Any, bounds: Bounds, pipeline: Pipeline) -> Any:
+def _counts(spark: Any, measured: Measured, pipeline: Pipeline) -> Any:
     """The counts as of the snapshot, which are then kept."""
-    cached_counts = _cached_counts(bounds, pipeline)
-    if cached_counts is not None and cached_counts.snapshot == bounds.snapshot:
+    cached_counts = _cached_counts(measured, pipeline)
+    if cached_counts is not None and cached_counts.snapshot == measured.snapshot:
         return cached_counts.counts
-    length = _length(bounds)
-    rows = values(spark.read.option("versionAsOf", bounds.snapshot), bounds, pipeline).where(f"at >= {window_start(bounds)}L")
+    length = _length(measured.bounds)
+    rows = values(spark.read.option("versionAsOf", measured.snapshot), measured.bounds, pipeline).where(
+        f"at >= {window_start(measured)}L"
+    )
     parts = rows.selectExpr("*", f"at - pmod(at, {length}L) AS part")
-    counts = parts.groupBy(*_per(bounds), "part").agg(
+    counts = parts.groupBy(*_per(measured.bounds), "part").agg(
         *_expressions("count(x) AS n", "avg(x) AS mean", "var_pop(x) * count(x) AS squares")
     )
-    return _keep(counts.toArrow(), bounds, pipeline)
+    return _keep(counts.toArrow(), measured, pipeline)
 
 
-def cached_snapshot(bounds: Bounds, pipeline: Pipeline) -> int | None:
+def cached_snapshot(measured: Measured, pipeline: Pipeline) -> int | None:
     """The snapshot of the counts that are kept, where rows were only added since; None if all rows have to be read."""
-    cached_counts = _cached_counts(bounds, pipeline)
+    cached_counts = _cached_counts(measured, pipeline)
     if (
         cached_counts is None
         or pipeline.table.rule.versions
-        or cached_counts.snapshot == bounds.snapshot
-        or cached_counts.snapshot not in bounds.since
+        or cached_counts.snapshot == measured.snapshot
+        or cached_counts.snapshot not in measured.since
     ):
         return None
     return cached_counts.snapshot
 
 
-def add(bounds: Bounds, pipeline: Pipeline, read: Callable[[], RecordBatchReader | None]) -> None:
+def add(measured: Measured, pipeline: Pipeline, read: Callable[[], RecordBatchReader | None]) -> None:
     """Counts the rows that were added since the kept counts, with the table's columns, while other work goes on. Where they cannot be
     read here, Spark reads all rows."""
 
@@ -112,47 +115,49 @@ def add(bounds: Bounds, pipeline: Pipeline, read: Callable[[], RecordBatchReader
 
         with suppress(OSError, duckdb.Error):  # DuckDB's where the store ends in the middle of a file, or a sum is too large
             if (rows := read()) is not None:
-                _add(rows, bounds, pipeline)
+                _add(rows, measured, pipeline)
 
-    _ADDING[_key(bounds, pipeline)] = _WORKER.submit(added)
+    _ADDING[_key(measured.bounds, pipeline)] = _WORKER.submit(added)
 
 
-def _cached_counts(bounds: Bounds, pipeline: Pipeline) -> _CachedCounts | None:
+def _cached_counts(measured: Measured, pipeline: Pipeline) -> _CachedCounts | None:
     """The counts that are kept, once all rows are added."""
-    if (future := _ADDING.pop(_key(bounds, pipeline), None)) is not None:
+    if (future := _ADDING.pop(_key(measured.bounds, pipeline), None)) is not None:
         future.result()
-    return _CACHE.get(_key(bounds, pipeline))
+    return _CACHE.get(_key(measured.bounds, pipeline))
 
 
-def _add(rows: RecordBatchReader, bounds: Bounds, pipeline: Pipeline) -> None:
+def _add(rows: RecordBatchReader, measured: Measured, pipeline: Pipeline) -> None:
     assert pipeline.event_time is not None, "bounds need a time"
-    groups = "".join(f"{standard.identifier(name)} AS _sluice_per{index}, " for index, name in enumerate(bounds.per))
-    column, time = standard.identifier(bounds.column), standard.identifier(pipeline.event_time)
+    groups = "".join(f"{standard.identifier(name)} AS _sluice_per{index}, " for index, name in enumerate(measured.bounds.per))
+    column, time = standard.identifier(measured.bounds.column), standard.identifier(pipeline.event_time)
     values_sql = f"SELECT {groups}CAST({column} AS DOUBLE) AS x, epoch_us({time}) AS micros FROM added"
-    length = _length(bounds)
+    length = _length(measured.bounds)
     parts_sql = f"SELECT *, micros - (micros % {length} + {length}) % {length} AS part FROM ({values_sql}) WHERE isfinite(x)"
-    columns = ", ".join((*_per(bounds), "part"))
+    columns = ", ".join((*_per(measured.bounds), "part"))
     counts_sql = (
         f"SELECT {columns}, count(x) AS n, avg(x) AS mean, var_pop(x) * count(x) AS squares FROM ({parts_sql}) GROUP BY {columns}"
     )
-    cached_counts = _CACHE[_key(bounds, pipeline)]
+    cached_counts = _CACHE[_key(measured.bounds, pipeline)]
     all_counts_sql = f"SELECT * FROM kept UNION ALL BY NAME SELECT * FROM ({counts_sql})"
-    merged_counts = _together({"kept": cached_counts.counts, "added": rows}, all_counts_sql, [*_per(bounds), "part"], bounds)
-    _keep(merged_counts, bounds, pipeline)
+    merged_counts = _together(
+        {"kept": cached_counts.counts, "added": rows}, all_counts_sql, [*_per(measured.bounds), "part"], measured
+    )
+    _keep(merged_counts, measured, pipeline)
 
 
-def _keep(counts: Any, bounds: Bounds, pipeline: Pipeline) -> Any:
-    if len(counts) <= _MAX_COUNTS and bounds.snapshot is not None:
-        _CACHE[_key(bounds, pipeline)] = _CachedCounts(bounds.snapshot, counts)
+def _keep(counts: Any, measured: Measured, pipeline: Pipeline) -> Any:
+    if len(counts) <= _MAX_COUNTS:
+        _CACHE[_key(measured.bounds, pipeline)] = _CachedCounts(measured.snapshot, counts)
     else:
-        _CACHE.pop(_key(bounds, pipeline), None)
+        _CACHE.pop(_key(measured.bounds, pipeline), None)
     return counts
 
 
-def _together(tables: Mapping[str, Any], counts_sql: str, group_columns: list[str], bounds: Bounds) -> Any:
+def _together(tables: Mapping[str, Any], counts_sql: str, group_columns: list[str], measured: Measured) -> Any:
     """Adds up the counts of the time that have the same `group_columns`."""
     window = f"PARTITION BY {', '.join(group_columns)}" if group_columns else ""
-    of_time = f"SELECT * FROM ({counts_sql}) WHERE part >= {window_start(bounds)}"
+    of_time = f"SELECT * FROM ({counts_sql}) WHERE part >= {window_start(measured)}"
     centred = f"SELECT *, sum(n * mean) OVER each / sum(n) OVER each AS centre FROM ({of_time}) WINDOW each AS ({window})"
     sums = (
         "CAST(sum(n) AS BIGINT) AS n", "any_value(centre) AS mean", "sum(squares + n * (mean - centre) * (mean - centre)) AS squares",

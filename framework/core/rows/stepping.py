@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from framework.core.rows.bad_rows import bad_row, has_one
 from framework.core.rows.joining import joined, taken_column
 from framework.core.rows.measuring import with_bounds
 from framework.core.rows.own_columns import NAMES, WHOLE, is_checked, is_good, or_tombstone
-from framework.plan import OLD, Pipeline, Step
+from framework.core.rows.pins import Pins
+from framework.plan import OLD, Effect, Explode, Lookup, Masks, Measure, Pipeline, Remember, Step
 from framework.sql.quote import identifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def apply(rows: DataFrame, step: Step, pipeline: Pipeline, bad: str) -> DataFrame:
+def apply(rows: DataFrame, step: Step, pipeline: Pipeline, bad: str, pins: Pins) -> DataFrame:
     """The rows after a step, with the step's faults of rows that are kept and good so far."""
-    if step.each:
-        rows = _exploded(rows, step)
     assign = {identifier(name): sql for name, sql in step.assign}
+    assign |= {identifier(name): taken_column(name) for name in step.join.take} if step.join else {}
     input_columns = rows.columns
-    if step.join:
-        rows = joined(rows, step.join)
-        assign |= {identifier(name): taken_column(name) for name in step.join.take}
-    for bounds in step.bounds:
-        rows = with_bounds(rows, bounds, pipeline)
+    rows = _with_effect(rows, step.effect, pipeline, pins)
     if step.attempts:
         rows = rows.selectExpr("*", *(f"{sql} AS {name}" for name, sql in step.attempts))
     # Sluice's own columns stay through every step; those of the message are the step's, and so are own ones that a step sets.
@@ -46,20 +43,32 @@ def apply(rows: DataFrame, step: Step, pipeline: Pipeline, bad: str) -> DataFram
     return rows.selectExpr(*(f"{sql} AS {name}" for name, sql in columns.items()))
 
 
-def _exploded(rows: DataFrame, step: Step) -> DataFrame:
+def _with_effect(rows: DataFrame, effect: Effect | None, pipeline: Pipeline, pins: Pins) -> DataFrame:
+    """The rows with what the step's effect adds to them."""
+    match effect:
+        case Explode():
+            return _exploded(rows, effect)
+        case Lookup():
+            return joined(rows, effect, pins)
+        case Measure(bounds):
+            return reduce(lambda measured_rows, group: with_bounds(measured_rows, group, pipeline, pins), bounds, rows)
+        case Remember() | Masks() | None:  # earlier rows are asked after all steps, and masks are expressions
+            return rows
+
+
+def _exploded(rows: DataFrame, explode: Explode) -> DataFrame:
     """A row for each item. A message without items stays one row, which is not kept, so that it is counted."""
-    assert step.each is not None
-    items_sql = f"posexplode_outer(CASE WHEN {is_good(rows.columns)} THEN {step.each.list} END) AS (_sluice_at, _sluice_each)"
+    items_sql = f"posexplode_outer(CASE WHEN {is_good(rows.columns)} THEN {explode.list} END) AS (_sluice_at, _sluice_each)"
     rows = rows.selectExpr("*", items_sql)
     own_columns = {
         "_sluice_keep": f"_sluice_keep AND {or_tombstone(rows.columns, '_sluice_bad IS NOT NULL OR _sluice_at IS NOT NULL')}",
         "_sluice_first": "_sluice_first AND coalesce(_sluice_at, 0) = 0",
         "_sluice_item": "concat_ws('.', _sluice_item, CAST(_sluice_at + 1 AS STRING))",
-        identifier(step.each.into): "_sluice_each",
+        identifier(explode.into): "_sluice_each",
     }
     kept_columns = {
         identifier(name): identifier(name)
         for name in rows.columns
-        if name not in (*own_columns, step.each.into, "_sluice_at", "_sluice_each")
+        if name not in (*own_columns, explode.into, "_sluice_at", "_sluice_each")
     }
     return rows.selectExpr(*(f"{sql} AS {name}" for name, sql in {**kept_columns, **own_columns}.items()))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from framework.core.iceberg import metadata
 from framework.core.iceberg.metadata import Metadata
+from framework.core.rows.pins import Pins
 from framework.core.rules import forgotten
 from framework.core.rules.protocol import Partition, Position, Range, TopicState
 from framework.core.rules.refusals import source_lost
@@ -39,6 +40,7 @@ class TableReader:
 
     pipeline: Pipeline
     source: TableChanges
+    pins: Pins
 
     def topic_state(self) -> TopicState:
         table, main = self._current()
@@ -69,7 +71,7 @@ class TableReader:
     def _joined(self, join: Lookup) -> tuple[Partition, int]:
         """The key of a joined table, and the number of its commit that a batch reads."""
         table, main = self._looked_up(join)
-        return _key(table), commits.number(main if join.snapshot is None else table.snapshots.get(join.snapshot, main))
+        return _key(table), commits.number(table.snapshots.get(self.pins.snapshot(join.source) or -1, main))
 
     def _looked_up(self, join: Lookup) -> tuple[Metadata, Snapshot]:
         return commits.current(self.pipeline, join.source, "in which {} looks rows up")

@@ -12,6 +12,7 @@ from framework.base.types import Type
 from framework.core.rows import counts
 from framework.core.rows.counts import BatchCounts
 from framework.core.rows.frame import Frame
+from framework.core.rows.pins import NO_PINS, Pins
 from framework.core.rules import protocol
 from framework.core.rules.protocol import Position, Range
 from framework.core.sources.source import SourceReader
@@ -43,6 +44,7 @@ class StagingTarget:
     reached: Position | None  # None where nothing is written
     source: SourceReader
     range_: Range
+    pins: Pins = NO_PINS
 
     @property
     def size(self) -> int:
@@ -83,15 +85,16 @@ class StagingTarget:
         """The properties for the snapshot's summary."""
         if self.reached is None:
             return {}
-        joined = {join.source.identifier: join.snapshot for join in self.pipeline.joins}
+        joined = {join.source.identifier: self.pins.snapshot(join.source) for join in self.pipeline.joins}
         if self.pipeline.bounds:
-            joined[self.pipeline.table.identifier] = self.pipeline.bounds[0].snapshot
-        times = [join.now for join in self.pipeline.joins if join.now is not None]
+            measured = self.pins.measured.get(self.pipeline.bounds[0])
+            joined[self.pipeline.table.identifier] = measured.snapshot if measured else None
+        waits = any(join.within is not None for join in self.pipeline.joins)
         return {
             protocol.ATTEMPT: self.attempt,
             protocol.POSITION: self.reached.short_text(),
             **({protocol.JOINED: json.dumps(joined)} if joined else {}),
-            **({protocol.TIME: str(min(times))} if times else {}),
+            **({protocol.TIME: str(self.pins.time)} if waits and self.pins.time is not None else {}),
         }
 
     def with_newest(self, newest_time: int) -> StagingTarget:

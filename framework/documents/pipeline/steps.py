@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, cast
 
 from framework.base import types
@@ -13,7 +13,7 @@ from framework.documents.rows import Resolved, Rows
 from framework.language import extensions
 from framework.language.node import YamlNode
 from framework.language.options import StepDocument
-from framework.plan import Column, Step, digest
+from framework.plan import Column, Computed, Step, digest
 from framework.plan.totals import Groups
 
 
@@ -37,23 +37,7 @@ def plan_steps(spec: WrittenPipeline, rows: Rows) -> tuple[tuple[Step, ...], Row
         groups = resolved.groups or groups
         if resolved.landing:
             judges[len(steps)] = resolved.landing
-        steps.append(
-            Step(
-                name=written.name,
-                where=written.place(),
-                says=resolved.says,
-                attempts=attempts,
-                assign=resolved.assign,
-                keep=resolved.keep,
-                faults=resolved.faults,
-                columns=resolved.columns,
-                each=resolved.each,
-                memory=resolved.memory,
-                masks=resolved.masks,
-                join=resolved.join,
-                bounds=resolved.bounds,
-            )
-        )
+        steps.append(Step.of(resolved, name=written.name, where=written.place(), attempts=attempts))
     return tuple(steps), rows, judges, groups
 
 
@@ -110,5 +94,4 @@ def _resolved_step(written: StepDocument, rows: Rows) -> Resolved:
 
 def _require_plain(resolved: Resolved) -> None:
     """Raise a TypeError if a step of a user's own returns objects by which one plan cannot be told from another."""
-    texts = (resolved.columns, resolved.assign, resolved.keep, resolved.faults, resolved.says)
-    digest.text((*texts, resolved.each, resolved.memory, resolved.masks, resolved.join, resolved.bounds))
+    digest.text(tuple(getattr(resolved, part.name) for part in fields(Computed)))

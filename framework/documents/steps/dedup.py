@@ -83,7 +83,7 @@ def resolve(step: StepDocument, rows: Rows) -> Resolved:
         Fault("dedup", "null_key", f"`{name}` is null, and it is one of the keys", when=null) for name, null in nulls.items()
     )
     memory = Remember(columns=keys, admit=lambda new, earlier: _admitted(new, earlier, keys, within))
-    return Resolved(rows.columns, says=says, faults=faults, memory=memory, landing=lambda landing: _first(written, landing))
+    return Resolved(rows.columns, says=says, faults=faults, effect=memory, landing=lambda landing: _first(written, landing))
 
 
 def _is_key(name: str, written: Written, index: int, rows: Rows) -> bool:

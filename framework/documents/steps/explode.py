@@ -57,5 +57,5 @@ def resolve(step: StepDocument, rows: Rows) -> Resolved:
     if list_column is None:  # later steps are still checked
         columns = (*columns, item)
     return Resolved(
-        columns, each=Explode(column_path(written.column), into), says=(f"a row for each {into} of {written.column}",)
+        columns, effect=Explode(column_path(written.column), into), says=(f"a row for each {into} of {written.column}",)
     )

@@ -17,7 +17,7 @@ from framework.documents.pipeline.landing import Landing
 from framework.documents.rows import Resolved, Rows
 from framework.language.options import OptionGroup, StepDocument, option
 from framework.language.scalars import ColumnName, Duration, Expression
-from framework.plan import Bounds, ColumnSql
+from framework.plan import Bounds, ColumnSql, Measure
 from framework.sql.expressions import Checked
 from framework.sql.quote import identifier, literal
 
@@ -163,7 +163,7 @@ def resolve(step: StepDocument, rows: Rows) -> Resolved:
         rows.with_columns([rows.new_column(written.into, STRING, written.place("into"))]),
         assign=((written.into, label.sql),),
         faults=rows.faults("flag", written.into, label),
-        bounds=tuple(bounds),
+        effect=Measure(tuple(bounds)) if bounds else None,
         landing=(lambda landing: _landing(written, landing, rows.types)) if bounds else None,
         says=(
             *(f"{rule.label} when {_says(rule)}" for rule in written.rules),

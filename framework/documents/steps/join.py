@@ -105,7 +105,7 @@ def resolve(step: StepDocument, rows: Rows) -> Resolved:
     waiting_text = () if text is None else (f"a row without a match waits {text.text}; then:",)
     condition = ColumnSql(f"({_MATCH} OR {_WAITS})", written.on) if written.missing == "drop" else None
     return Resolved(
-        rows.with_columns(new_columns), join=join, faults=faults, keep=condition,
+        rows.with_columns(new_columns), effect=join, faults=faults, keep=condition,
         says=(says, *waiting_text, otherwise[written.missing]),
         landing=(lambda landing: _landing(written, landing)) if written.within is not None else None,
     )  # fmt: skip

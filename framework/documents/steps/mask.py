@@ -124,7 +124,7 @@ def resolve(step: StepDocument, rows: Rows) -> Resolved:
         assign=tuple((name, ColumnSql(sql, (name,))) for name, sql in assign.items() if name in columns),
         says=tuple(f"{path}: {_says(method)}" for path, method in written.columns.items()),
         landing=lambda landing: _of_keys(written, landing),
-        masks=Masks(keys, tuple(paths), encrypted, tuple(_joined(written, rows))),
+        effect=Masks(keys, tuple(paths), encrypted, tuple(_joined(written, rows))),
     )  # fmt: skip
 
 

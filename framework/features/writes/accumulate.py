@@ -104,7 +104,9 @@ def _with_groups_again(target: StagingTarget, totals: DataFrame) -> DataFrame:
     assert position is not None
     lost_groups = totals.where(LOST_ROWS).select(*keys).alias("l")
     source: Any = target.source  # a table, of which changes are read
-    rows = frame_of(source.whole(position.ends, position.batch), target.pipeline, _UNKNOWN_COUNT, carry=False).good
+    rows = frame_of(
+        source.whole(position.ends, position.batch), target.pipeline, _UNKNOWN_COUNT, carry=False, pins=target.pins
+    ).good
     condition = functions.expr(" AND ".join(f"l.{key} <=> a.{key}" for key in keys) or "true")
     computed_totals = _totals(target, rows).drop(LOST_ROWS).alias("a")
     values = [f"a.{identifier(name)}" for name in computed_totals.columns if identifier(name) not in keys]

@@ -21,6 +21,7 @@ from framework.core.context.context import Context
 from framework.core.iceberg import table_state
 from framework.core.publish.pinning import measured
 from framework.core.rows import bad_rows, own_columns, reading, stepping
+from framework.core.rows.pins import Pins
 from framework.core.rules.protocol import Position, Range, TopicState, next_range
 from framework.core.sources.source import SourceReader
 from framework.core.spark import scratch_session
@@ -105,7 +106,7 @@ def _quick(plan: Plan, pipeline: Pipeline) -> Iterator[Plan]:
 
 def preview(context: Context, pipeline: Pipeline, count: int, which: Which = "next") -> Preview:
     """Previews the next messages of a pipeline, or the first or last ones of its topics; if it reads a table, any of its rows."""
-    pipeline = measured(context.schemas.current(pipeline))
+    pipeline = context.schemas.current(pipeline)
     context.provide_keys(pipeline)
     source = context.source(pipeline)
     if pipeline.read_tables:
@@ -202,11 +203,12 @@ def _place(message: PreviewedMessage) -> tuple[datetime, str, int, int]:
 
 def _frame(messages: DataFrame, pipeline: Pipeline) -> DataFrame:
     """The frame, with a column for each step that has each row as text after it."""
+    pins = Pins(measured=measured(pipeline))
     bad, messages = bad_rows.travelling(pipeline, 1, carry=False), own_columns.with_open_since(messages, pipeline, 0)
     rows = reading.rows_of(messages, pipeline, bad, carry_raw=True)
     rows = _with_snapshot(rows, 0, _columns_after(pipeline, 0))
     for number, step in enumerate(pipeline.steps, 1):
-        rows = _with_snapshot(stepping.apply(rows, step, pipeline, bad), number, _columns_after(pipeline, number))
+        rows = _with_snapshot(stepping.apply(rows, step, pipeline, bad, pins), number, _columns_after(pipeline, number))
     fails = (
         f"coalesce({own_columns.is_checked(rows.columns)} AND NOT {expectation.holds}, false)"
         for expectation in pipeline.expectations

@@ -123,7 +123,7 @@ def _of_test(prefix: str, source: TableChanges) -> TableChanges:
 
 
 def _with_source(step: Step, move_source: Callable[[TableChanges], TableChanges]) -> Step:
-    return replace(step, join=replace(step.join, source=move_source(step.join.source))) if step.join else step
+    return replace(step, effect=replace(step.join, source=move_source(step.join.source))) if step.join else step
 
 
 def _with_known_schemas(topic: Topic) -> Topic:

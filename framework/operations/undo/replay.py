@@ -22,6 +22,7 @@ from framework.core.publish.batch import next_batch
 from framework.core.publish.pinning import measured
 from framework.core.rows import bad_rows
 from framework.core.rows.frame import frame_of
+from framework.core.rows.pins import Pins
 from framework.core.rules import refusals
 from framework.core.rules.protocol import Position
 from framework.core.run.events import BatchDone, Began, Event
@@ -153,7 +154,7 @@ def _tried(context: Context, pipeline: Pipeline, source: BadRowSource, position:
     if range_ is None:
         return Trial(messages=0, waiting=0, rows=0, filtered=0, bad=())
     messages = source.read(context.spark, range_, position.batch + 1)
-    frame = frame_of(messages, measured(pipeline), range_.size, newest_time=position.newest)
+    frame = frame_of(messages, pipeline, range_.size, newest_time=position.newest, pins=Pins(measured=measured(pipeline)))
     lake = context.lake(pipeline)
     target = StagingTarget(
         context=context,
