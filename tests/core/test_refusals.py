@@ -342,7 +342,7 @@ def test_a_catalog_that_refuses_every_commit(project: Project) -> None:
     def commit(transaction: Any) -> None:
         raise CommitRefused("not today")
 
-    with pytest.raises(BatchError, match="did not accept the commit"):
+    with pytest.raises(BatchError, match="did not accept a commit"):
         project.run(commit=commit)
     project.run()
     project.assert_exactly_once()

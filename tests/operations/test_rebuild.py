@@ -434,7 +434,7 @@ def test_a_catalog_that_refuses_the_publishing_commit(project: Project) -> None:
             raise CommitRefused("not today")
         commit_transaction(transaction)
 
-    with pytest.raises(BatchError, match="did not accept the commit"):
+    with pytest.raises(BatchError, match="did not accept a commit"):
         run_rebuild(project, commit=commit, hook=lambda point: built.append(point) if point == "rebuild_checked" else None)
     assert {row["size"] for row in project.rows()} == {"NORMAL"}
     batches: list[Batch] = []

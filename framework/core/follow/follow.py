@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from functools import partial
 
 from framework.base import amounts, iso_times
 from framework.base.errors import SluiceError, TurnTaken
@@ -21,10 +22,10 @@ from framework.core.follow import waiting
 from framework.core.follow.committed import FollowInput
 from framework.core.follow.taken import taken
 from framework.core.iceberg import metadata
+from framework.core.iceberg.commit import Outcome, commit
 from framework.core.rules import attempts, journal
 from framework.core.sources.changes import NOTHING
 from framework.core.spark import defects
-from framework.core.spark.java_errors import CommitRefused, CommitUnknown
 from framework.plan import Follower, Pipeline
 
 KILL_POINTS = (
@@ -34,7 +35,6 @@ KILL_POINTS = (
 )
 _RETRY_AFTER = 600  # seconds before a run is started for a follower that failed
 _TURN = 10.0  # seconds to wait for another process of this machine
-_TRIES = 5  # how often the tag is moved if other commits come between
 
 
 @dataclass(frozen=True)
@@ -136,35 +136,26 @@ def _tag(
     instead_of: Mapping[str, int | None],
     remove: tuple[str, ...] = (),
 ) -> None:
-    """Moves the follower's tags in one commit. Retries if another commit comes first, or if the catalog's answer is lost."""
+    """Moves the follower's tags in one commit, unless another process has moved them."""
     lake = context.lake(pipeline)
-    cause = ""
-    for _ in range(_TRIES):
+
+    def judge() -> Outcome[None] | Callable[[], None]:
         table = lake.load(pipeline.table.identifier)
         if table is None:
-            break
-        try:
-            lake.tag(table, tags, instead_of, remove)
-            return
-        except (CommitRefused, CommitUnknown) as error:
-            cause = str(error)
-            refs = _refs(pipeline)
-            if _are_moved(refs, tags, remove):
-                return
-            if any(refs.get(name) != snapshot for name, snapshot in instead_of.items()):
-                raise taken(follower) from None
-    raise SluiceError(
-        "not-recorded", f"the catalog did not record what was shown: {cause}", "the next run shows these rows again"
-    )
+            raise _not_recorded("the table is gone")
+        refs = {name: ref.snapshotId() for name in (*tags, *instead_of, *remove) if (ref := table.refs().get(name))}
+        if all(refs.get(name) == snapshot for name, snapshot in tags.items()) and not any(name in refs for name in remove):
+            return Outcome(None)
+        if any(refs.get(name) != snapshot for name, snapshot in instead_of.items()):
+            raise taken(follower)
+        return partial(lake.tag, table, tags, instead_of, remove)
+
+    commit(judge, _not_recorded)
 
 
-def _are_moved(refs: Mapping[str, int], tags: Mapping[str, int], remove: tuple[str, ...]) -> bool:
-    return all(refs.get(name) == snapshot for name, snapshot in tags.items()) and not any(name in refs for name in remove)
-
-
-def _refs(pipeline: Pipeline) -> Mapping[str, int]:
-    table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
-    return table.refs if table else {}
+def _not_recorded(cause: str) -> SluiceError:
+    message = f"the catalog did not record what was shown: {cause}"
+    return SluiceError("not-recorded", message, "the next run shows these rows again")
 
 
 def _turn(follower: Follower, pipeline: Pipeline) -> AbstractContextManager[bool]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from framework.core.iceberg import deletable_files, state_branches
+from framework.core.iceberg.commit import commit
 from framework.core.iceberg.lake import TableStore
 from framework.core.rules import protocol
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown, commit_answers
 from framework.systems.catalogs import TableFiles
-
-_TRIES = 5
 
 
 def unpin(table: Any, names: Iterable[str]) -> None:
@@ -74,13 +74,7 @@ def expire(lake: TableStore, table: Any, snapshots: Collection[int], collector: 
         transaction = table.newTransaction()
         before = {snapshot.snapshotId() for snapshot in transaction.table().snapshots()}
         _expiring(transaction, snapshots).deleteWith(collector).commit()
-    for tries_left in reversed(range(_TRIES)):
-        try:
-            _expire_pinned(lake, table, set(snapshots), before)
-            return
-        except CommitRefused:
-            if tries_left == 0:
-                raise
+    commit(lambda: partial(_expire_pinned, lake, table, set(snapshots), before), CommitRefused)
 
 
 def _expire_pinned(lake: TableStore, table: Any, snapshots: Collection[int], before: Collection[int]) -> None:

@@ -6,10 +6,13 @@ position of the snapshot before the compaction is moved to the one after it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from framework.core.iceberg import moves
+from framework.core.iceberg.commit import Outcome, commit
 from framework.core.iceberg.jvm_state import state
 from framework.core.iceberg.lake import TableStore
 from framework.core.maintain.due import FEWEST_FILES, SMALL, Due, compacted
@@ -18,7 +21,6 @@ from framework.core.spark.causes import catalog_failed
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown, commit_answers
 from framework.plan import Pipeline
 
-_TRIES = 5
 _MARKED = 0.1  # a file is rewritten if at least this share of its rows is marked as deleted
 _GROUP = 4 << 30  # the most bytes that are written at once
 
@@ -72,19 +74,16 @@ def compact(lake: TableStore, pipeline: Pipeline, due: Due, byte_limit: int | No
 
 def settle(lake: TableStore, identifier: str, current_time: datetime) -> None:
     """Moves the position from the snapshot before a compaction to the one after it, and records the time of the compaction."""
-    for _ in range(_TRIES):
+
+    def judge() -> Outcome[None] | Callable[[], None]:
         table = lake.load(identifier)
         if table is None:
-            return
+            return Outcome(None)
         transaction = lake.begin(table)
-        current = state(transaction.table())
         file_count = int(transaction.table().currentSnapshot().summary().get("total-data-files") or 0)
-        try:
-            target = protocol.settled(current)
-            if target is not None:
-                moves.move_position(lake, transaction, target, compacted(current_time, file_count))
-            else:
-                lake.mark_as_seen(transaction, compacted(current_time, file_count))
-        except CommitRefused:
-            continue
-        return
+        target = protocol.settled(state(transaction.table()))
+        if target is None:
+            return partial(lake.mark_as_seen, transaction, compacted(current_time, file_count))
+        return partial(moves.move_position, lake, transaction, target, compacted(current_time, file_count))
+
+    commit(judge, CommitRefused)

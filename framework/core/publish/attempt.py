@@ -9,11 +9,13 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from framework.base.errors import BatchError, RefusedError, Transient, Unexpected
 from framework.core.context.context import Context
 from framework.core.iceberg import moves
+from framework.core.iceberg.commit import Outcome, commit, refused
 from framework.core.iceberg.jvm_state import staged, state
 from framework.core.iceberg.lake import TableStore
 from framework.core.iceberg.unpublished import Unpublished
@@ -27,7 +29,7 @@ from framework.core.rows.pins import Pins
 from framework.core.rules import attempts, protocol, refusals
 from framework.core.rules.protocol import Position, Range, TableState, TopicState, Verdict, verdict
 from framework.core.schemas import schema_lookup
-from framework.core.spark.causes import commit_failed, is_spark_gone
+from framework.core.spark.causes import is_spark_gone
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown
 from framework.core.spark.reading_errors import named_errors
 from framework.core.staging import StagingTarget, admission, state as states
@@ -272,25 +274,32 @@ class Attempt:
             moves.prepare(own.table, self.attempt, prepared.position, prepared.forget)
         except CommitRefused as error:
             return self._restage(error)
-        for _ in range(_TRIES):
-            self.reached("checked")
-            try:
-                own.publish()
-                return Verdict.DONE
-            except (CommitRefused, CommitUnknown) as error:
-                self._restage(error)
-            # An attempt whose answer was lost finds its own id.
+        identifier = self.pipeline.table.identifier
+        given_up = partial(refused, identifier, hint="nothing was lost: run again", code="not-published", tries=_TRIES)
+        return commit(partial(self._judge, own, opened, prepared), given_up, _TRIES)
+
+    def _judge(self, own: Unpublished, opened: TableState, prepared: Staged) -> Outcome[Verdict] | Callable[[], Verdict]:
+        """The commit; or the verdict, once one was sent: an attempt whose answer was lost finds its own id."""
+        if own.may_be_published:
             table = self._table()
             own.judge(table)
             outcome = verdict(opened, state(table), self.attempt, prepared.snapshot)
             if outcome is not Verdict.PUBLISH:
-                return outcome
+                return Outcome(outcome)
             try:
                 own.put_onto(table)
             except CommitRefused:
-                return Verdict.AGAIN  # a snapshot came, on a branch of another program or as a fence
-        message = f"the catalog did not accept the commit to {self.pipeline.table.identifier} in {_TRIES} tries"
-        raise commit_failed("not-published", message, self.cause, "nothing was lost: run again")
+                return Outcome(Verdict.AGAIN)  # a snapshot came, on a branch of another program or as a fence
+        return partial(self._commit, own)
+
+    def _commit(self, own: Unpublished) -> Verdict:
+        self.reached("checked")
+        try:
+            own.publish()
+        except (CommitRefused, CommitUnknown) as error:
+            self._restage(error)
+            raise
+        return Verdict.DONE
 
     def _restage(self, error: CommitRefused | CommitUnknown) -> Verdict:
         self.cause = str(error)

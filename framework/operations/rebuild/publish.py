@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from framework.base.errors import BatchError, RefusedError, RolledBack, SourceLost, SparkEnded, Transient
 from framework.core.context.context import Context
 from framework.core.iceberg import removal, replaced_table
+from framework.core.iceberg.commit import Outcome, commit, refused
 from framework.core.iceberg.jvm_state import state
 from framework.core.iceberg.lake import TableStore
 from framework.core.iceberg.second_identity import GOING, second_pipeline
@@ -17,13 +20,11 @@ from framework.core.publish.tables import write_properties
 from framework.core.rules import attempts, protocol, refusals
 from framework.core.rules.protocol import Position, TableState
 from framework.core.run.events import Rebuilt
-from framework.core.spark.causes import commit_failed
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown
 from framework.operations.rebuild import second_table
 from framework.operations.rebuild.estimate import Estimate, current_table, foreign_commits
 from framework.plan import Pipeline
-
-_COMMITS = 5  # how often one commit is tried
+from framework.plan.change import Change
 
 
 class Publishing:
@@ -99,40 +100,48 @@ class Publishing:
             withdraw(self.lake, self.pipeline, self.attempt, may_be_published=True)
 
     def _commit(self, own_state: TableState, second: Any, second_state: TableState, new_position: Position) -> Rebuilt | None:
-        for tries_left in reversed(range(_COMMITS)):
-            try:
-                transaction = self.lake.begin(load_table(self.lake, self.pipeline))
-                current = state(transaction.table())
-                if current.position is not None and current.position.attempt == self.attempt:
-                    return Rebuilt(self.pipeline, new_position.batch, current.position.snapshot)
-                if (current.uuid, current.main, current.position) != (own_state.uuid, own_state.main, own_state.position):
-                    return None
-                if transaction.table().snapshot(protocol.BRANCH + self.attempt) is None:
-                    return None  # another process took this attempt for dead
-                changes = second_table.wanted_changes(self.lake, self.pipeline, transaction.table())
-                if not replaced_table.can_swap(
-                    self.lake, load_table(self.lake, self.pipeline), changes, self.pipeline.table, second
-                ) or not second_table.knows_forgotten(transaction.table(), changes, second):
-                    return None  # its columns were changed or a person was forgotten meanwhile: the second table begins again
-                if tries_left == 0:
-                    break
-                self.context.reached("rebuild_checked")
-                properties = {
-                    **write_properties(self.pipeline),
-                    protocol.REBUILT: second_state.uuid,
-                    protocol.OWNER: refusals.owner(self.pipeline),
-                    **second_table.forgotten_keys(transaction.table(), changes),
-                }
-                snapshot = replaced_table.swap_in(
-                    self.lake, transaction, changes, self.pipeline.table, second, second_state.main, new_position, properties
-                )
-            except (CommitRefused, CommitUnknown) as error:
-                self.cause = str(error)
-                continue  # checked again, which also finds a commit whose answer was lost
-            return Rebuilt(self.pipeline, new_position.batch, snapshot)
-        message = f"the catalog did not accept the commit to {self.pipeline.table.identifier} in {_COMMITS - 1} tries"
+        """Swaps the second table in; None if it needs more batches first, or has to begin again."""
+
+        def judge() -> Outcome[Rebuilt | None] | Callable[[], Rebuilt]:
+            transaction = self.lake.begin(load_table(self.lake, self.pipeline))
+            current = state(transaction.table())
+            if current.position is not None and current.position.attempt == self.attempt:
+                return Outcome(Rebuilt(self.pipeline, new_position.batch, current.position.snapshot))
+            if (current.uuid, current.main, current.position) != (own_state.uuid, own_state.main, own_state.position):
+                return Outcome(None)
+            if transaction.table().snapshot(protocol.BRANCH + self.attempt) is None:
+                return Outcome(None)  # another process took this attempt for dead
+            changes = second_table.wanted_changes(self.lake, self.pipeline, transaction.table())
+            own_table = load_table(self.lake, self.pipeline)
+            fits = replaced_table.can_swap(self.lake, own_table, changes, self.pipeline.table, second)
+            if not fits or not second_table.knows_forgotten(transaction.table(), changes, second):
+                return Outcome(
+                    None
+                )  # its columns were changed or a person was forgotten meanwhile: the second table begins again
+            return partial(self._swap, transaction, changes, second, second_state, new_position)
+
+        identifier = self.pipeline.table.identifier
         hint = f"nothing was lost: `sluice rebuild {self.pipeline.name}` resumes from here"
-        raise commit_failed("not-published", message, self.cause, hint)
+        return commit(judge, partial(refused, identifier, hint=hint, code="not-published"))
+
+    def _swap(
+        self, transaction: Any, changes: tuple[Change, ...], second: Any, second_state: TableState, new_position: Position
+    ) -> Rebuilt:
+        self.context.reached("rebuild_checked")
+        properties = {
+            **write_properties(self.pipeline),
+            protocol.REBUILT: second_state.uuid,
+            protocol.OWNER: refusals.owner(self.pipeline),
+            **second_table.forgotten_keys(transaction.table(), changes),
+        }
+        try:
+            snapshot = replaced_table.swap_in(
+                self.lake, transaction, changes, self.pipeline.table, second, second_state.main, new_position, properties
+            )
+        except (CommitRefused, CommitUnknown) as error:
+            self.cause = str(error)
+            raise
+        return Rebuilt(self.pipeline, new_position.batch, snapshot)
 
     def _refuse_others(self, own_state: TableState) -> None:
         """Refuses if another program has committed since the estimate was shown, unless a run computes the whole table anyway."""
