@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from framework.base.errors import SluiceError
 from framework.core.run import run as loop
+from framework.core.run.events import Event
 from framework.core.run.fills import WaitingSize
 from framework.plan import Pipeline, Run
 from tests.support.project import Project
@@ -43,12 +45,12 @@ def test_between_two_turns_only_what_is_full_runs(tmp_path: Path, monkeypatch: p
     stop = threading.Event()
     ran: list[list[str]] = []
 
-    def run_all(_context: object, pipelines: list[Pipeline], *_: object) -> tuple[()]:
+    def runs(pipelines: Sequence[Pipeline], _stopped: Callable[[], bool]) -> Iterator[Event]:
         if pipelines:
             ran.append([pipeline.name for pipeline in pipelines])
         if len(ran) == 3:
             stop.set()
-        return ()
+        yield from ()
 
     answers = iter((SluiceError("kafka-unreachable", "away", ""), False, True, True))
 
@@ -59,8 +61,6 @@ def test_between_two_turns_only_what_is_full_runs(tmp_path: Path, monkeypatch: p
         return answer
 
     # Runs need Spark and Kafka; here only their turns count.
-    monkeypatch.setattr(loop, "run_all", run_all)
     monkeypatch.setattr(loop, "_INTERVAL", 0.01)  # seconds that the test would wait
-    context = object()
-    list(loop.keep_up(context, [full, other_pipeline], 3600, stop, is_full))  # type: ignore[arg-type]
+    list(loop.keep_up(runs, [full, other_pipeline], 3600, stop, is_full))
     assert ran == [["full", "other"], ["full"], ["full"]]

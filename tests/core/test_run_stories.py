@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -277,7 +278,7 @@ def kept_up_over_a_failure(story: Story) -> None:
     story.project.send_good(3, partition=0)
     context, stop, turns = story.project.context(once(lambda: 1 // 0, "staged")), threading.Event(), 0
     story.lines.append("keep up")
-    for event in loop.keep_up(context, context.plan.pipelines, 0.01, stop):
+    for event in loop.keep_up(partial(loop.run_all, context), context.plan.pipelines, 0.01, stop):
         story.lines += story.told(event)
         turns += isinstance(event, events.Ended)
         if turns == 3:

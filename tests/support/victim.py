@@ -1,7 +1,8 @@
 """A run of its own process that dies or stops at a kill point: `python -m tests.support.victim SPECS POINT SIGNAL [WHAT]`.
 
 WHAT is `run` of the first pipeline, its `rebuild`, its maintenance (`maintain`), a `replay` of its bad rows, `forget` of the key id=7
-or `forget:COLUMN=VALUE`, `run:NAME` of another pipeline, or `all` pipelines as `sluice run` does it. The signal JVM kills Spark's
+or `forget:COLUMN=VALUE`, `run:NAME` of another pipeline, or `all` pipelines as `sluice run` does it, `all:2` with two workers.
+The signal JVM kills Spark's
 process alone. At the point `writing` Spark has begun to write: there the warm JVM is stopped before the signal. At `sending 4000` a
 follower has sent so many messages to its topic: there any JVM is stopped.
 """
@@ -25,6 +26,7 @@ from framework.core.maintain import maintain
 from framework.core.run import run as loop
 from framework.core.run.events import BatchDone, Failed
 from framework.core.run.failures import raising
+from framework.core.run.workers import runs_of
 from framework.host.cli._interrupted import until_interrupted
 from framework.host.plans import make
 from framework.operations.forget import forget
@@ -81,9 +83,9 @@ def main(specs: str, point: str, number: str, task: str = "run") -> None:
             print(*forget.forget(context, pipeline, forget.judged(context, pipeline, {column: value}).key), flush=True)
         elif task == "replay":
             print(*raising(replay.replay(context, pipeline, replay.condition(""), lambda: False)), flush=True)
-        elif task == "all":
-            with until_interrupted() as stop:
-                for event in loop.run_all(context, context.plan.pipelines, stop.is_set):
+        elif task.startswith("all"):
+            with until_interrupted() as stop, runs_of(context, int(task.partition(":")[2] or 1)) as runs:
+                for event in runs(context.plan.pipelines, stop.is_set):
                     if isinstance(event, BatchDone):
                         print(event.batch, flush=True)
                     elif isinstance(event, Failed):

@@ -66,6 +66,17 @@ class Context:
         self._spark: SparkSession | None = None
         self._kafka: dict[str, Kafka] = {}
         self._lakes: dict[str, TableStore] = {}
+        self._host: Context | None = None  # whose JVM this one's session is in
+        self._lock = threading.RLock()
+
+    def beside(self) -> Context:
+        """A context for another thread, with a session and connections of its own. This one's JVM must outlast it."""
+        context = Context(
+            self.plan, lambda: session.beside(self.spark, self.plan), self.reached, self._commit, self._source, self._until,
+            clock=self.clock,
+        )  # fmt: skip
+        context._host = self
+        return context
 
     @property
     def plan(self) -> Plan:
@@ -74,19 +85,23 @@ class Context:
 
     @property
     def spark(self) -> SparkSession:
-        if self._spark is None:
-            handler = signal.getsignal(signal.SIGINT)
-            self._spark = self._start()
-            session.refuse_older(self._spark)
-            # PySpark puts its own handler for Ctrl-C in place, which would end a batch in the middle.
-            if threading.current_thread() is threading.main_thread():
-                signal.signal(signal.SIGINT, handler)
-        return self._spark
+        with self._lock:
+            if self._spark is None:
+                handler = signal.getsignal(signal.SIGINT)
+                self._spark = self._start()
+                session.refuse_older(self._spark)
+                # PySpark puts its own handler for Ctrl-C in place, which would end a batch in the middle.
+                if threading.current_thread() is threading.main_thread():
+                    signal.signal(signal.SIGINT, handler)
+            return self._spark
 
     def expect(self, rows: int) -> None:
         """Prepares for work on about `rows` rows. A Spark that was started for few rows is ended if these are many; the next use
         starts another one."""
         if self._stays:  # there is time for its Spark to become fast
+            return
+        if self._host is not None:  # whose JVM others use, too
+            self._host.rows = max(rows, self._host.rows or 0)
             return
         self.rows = rows
         if self._own and self._spark is not None and session.is_outgrown(self._spark, rows):
@@ -141,13 +156,19 @@ class Context:
         return self._lakes[catalog.name]
 
     def stop(self) -> None:
-        if self._spark is not None:
-            if not warm.release(self._spark):
-                session.stop(self._spark)
-            self._spark = None
-            self._lakes.clear()
+        with self._lock:
+            if self._spark is not None:
+                if self._host is not None:
+                    session.leave(self._spark)
+                elif not warm.release(self._spark):
+                    session.stop(self._spark)
+                self._spark = None
+                self._lakes.clear()
 
     def forget_spark_if_gone(self) -> None:
         """Stops a session whose JVM has ended; the next use starts another one."""
-        if self._spark is not None and session.is_gone(self._spark):
-            self.stop()
+        with self._lock:
+            if self._spark is not None and session.is_gone(self._spark):
+                self.stop()
+        if self._host is not None:
+            self._host.forget_spark_if_gone()

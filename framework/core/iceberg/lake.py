@@ -56,6 +56,12 @@ class TableStore:
                 TRUST if "PKIX" in reason else "",
             ) from None
 
+    def _has_namespace(self, name: Any) -> bool:
+        try:
+            return bool(self.catalog.namespaceExists(name.namespace()))
+        except Py4JJavaError:
+            return False
+
     def load(self, identifier: str) -> Any | None:
         """The table as it is now, or None."""
         try:
@@ -102,7 +108,7 @@ class TableStore:
         try:
             self.catalog.createNamespace(name.namespace())
         except Py4JJavaError as error:
-            if not is_a(error, "AlreadyExistsException"):
+            if not is_a(error, "AlreadyExistsException") and not self._has_namespace(name):  # another thread has created it just now
                 raise catalog_failed(
                     "table-not-created", f"the namespace of {identifier} cannot be created", text(error), ""
                 ) from None

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from framework.base.errors import Paused, SluiceError, SparkEnded
 from framework.core.context.context import Context
@@ -32,8 +33,12 @@ def never() -> bool:
     return False
 
 
+Runs: TypeAlias = Callable[[Sequence[Pipeline], Callable[[], bool]], Iterator[Event]]
+"""What runs some pipelines until nothing waits, or until the function returns true."""
+
+
 def keep_up(
-    context: Context,
+    runs: Runs,
     pipelines: Sequence[Pipeline],
     every: float,
     stop: threading.Event,
@@ -44,7 +49,7 @@ def keep_up(
     can_fill = [pipeline for pipeline in pipelines if pipeline.run.after]
     chosen, next_turn = pipelines, time.monotonic() + every
     while not stop.is_set():
-        yield from run_all(context, chosen, stop.is_set)
+        yield from runs(chosen, stop.is_set)
         rest = next_turn - time.monotonic()
         if stop.wait(max(0.0, min(rest, _INTERVAL if can_fill else rest))):
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
@@ -57,6 +58,7 @@ def settings(plan: Plan, rows: int | None = None) -> dict[str, str]:
         # Hadoop's own class starts a process, `chmod`, for each file that it creates, and another for the file's checksum.
         "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
         **scratch.settings(scratch.own_folder()),
+        "spark.scheduler.mode": "FAIR",  # among threads; within a thread, jobs still come one after another
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         # The history for Spark's pages, which nobody sees.
@@ -194,6 +196,24 @@ def _in_host(plan: Plan) -> SparkSession:
     _hosts[spark] = host
     activate(spark)
     return ready(spark)
+
+
+def beside(spark: SparkSession, plan: Plan) -> SparkSession:
+    """A session for this thread beside another one in the same JVM: settings, views and catalogs are its own. Spark shares its cores out
+    fairly among threads that have one."""
+    spark_of_thread = spark.newSession()
+    configure(spark_of_thread, plan)
+    activate(spark_of_thread)
+    spark_of_thread.sparkContext.setLocalProperty("spark.scheduler.pool", threading.current_thread().name)
+    return spark_of_thread
+
+
+def leave(spark: SparkSession) -> None:
+    """Ends a session that is beside another one, whose JVM goes on."""
+    from py4j.protocol import Py4JError
+
+    with suppress(Py4JError, ConnectionError):
+        cast(Any, spark)._jvm.sluice.SecretCatalog.closeCatalogs(spark._jsparkSession)
 
 
 def has_jars(jvm: Any) -> bool:

@@ -34,8 +34,15 @@ _PHASES = {"opened": "starting", "branched": "writing", "staged": "checking", "c
     metavar="DURATION",
     help="Keep running, and run again this often, such as 1m; earlier where `batch: {after: …}` waits.",
 )
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="How many pipelines run at once. One that reads a table waits for the pipeline that writes it.",
+)
 @_specs.with_spark
-def command(names: tuple[str, ...], every: str | None, specs: Path, environment: str) -> None:
+def command(names: tuple[str, ...], every: str | None, workers: int, specs: Path, environment: str) -> None:
     """Load all waiting messages; `--every 1m` keeps running.
 
     Runs pipelines until their tables have all messages of their topics.
@@ -51,6 +58,7 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
     from framework.core.context.context import Context
     from framework.core.run import run as loop
     from framework.core.run.fills import WaitingSize
+    from framework.core.run.workers import runs_of
     from framework.host.watchers import with_watchers
 
     plan = _specs.plan(specs, environment)
@@ -60,17 +68,17 @@ def command(names: tuple[str, ...], every: str | None, specs: Path, environment:
     seconds = _seconds(every)
     # The warm JVM is for commands that end: one that keeps running would keep it from all others.
     context = Context(plan, reached=lambda point: report.at(point), warm=seconds is None)
-    report = _Report(context, bool(names))
+    report = _Report(context, by_name=bool(names), has_bar=workers == 1)
     try:
-        with until_interrupted() as stop:
+        with until_interrupted() as stop, runs_of(context, workers) as runs:
             if seconds is not None and every:
                 click.echo(_keeping_up.begins(pipelines, every), err=True)
-                for event in with_watchers(loop.keep_up(context, pipelines, seconds, stop, WaitingSize(context).full)):
+                for event in with_watchers(loop.keep_up(runs, pipelines, seconds, stop, WaitingSize(context).full)):
                     report.tell(event)
                     report.tell_failures()
                 click.echo(_keeping_up.ended(report.totals), err=True)
                 return
-            for event in with_watchers(loop.run_all(context, pipelines, stop.is_set)):
+            for event in with_watchers(runs(pipelines, stop.is_set)):
                 report.tell(event)
         has_failed = report.tell_failures()
         if stop.is_set():
@@ -100,11 +108,12 @@ def _seconds(every: str | None) -> int | None:
 class _Report:
     """The output of a run: a line for each batch and, on a terminal, a bar for the pipeline that is under way."""
 
-    def __init__(self, context: Context, by_name: bool) -> None:
+    def __init__(self, context: Context, by_name: bool, has_bar: bool) -> None:
         from framework.core.run.metrics import Totals
 
         self.context = context
         self.by_name = by_name
+        self.has_bar = has_bar and sys.stderr.isatty()
         self.broken: set[str] = set()  # names of pipelines that failed or were left out
         self.totals = Totals()
         self._failures: list[Failed | LeftOut] = []  # that are not told yet
@@ -134,7 +143,7 @@ class _Report:
                 click.echo(followed.line)
 
     def begin(self, pipeline: Pipeline, waiting: int) -> None:
-        if sys.stderr.isatty() and waiting:
+        if self.has_bar and waiting:
             from framework.host.cli._progress import Bar
 
             self._read = 0

@@ -22,18 +22,18 @@ Watcher: TypeAlias = Callable[[Event], None]
 def with_watchers(events: Iterable[Event]) -> Iterator[Event]:
     """The events, each told to all watchers before it is handed on."""
     watchers = _watchers()
-    under_way: Pipeline | None = None
+    under_way: dict[str, Pipeline] = {}
     try:
         for event in events:
             if isinstance(event, Began):
-                under_way = event.pipeline
+                under_way[event.pipeline.name] = event.pipeline
             elif isinstance(event, Ended):
-                under_way = None
+                under_way.pop(event.pipeline.name, None)
             _tell(watchers, event)
             yield event
     finally:
-        if under_way is not None:  # the run is stopped between two events, or by Ctrl-C or Dagster inside of one
-            _tell(watchers, Ended(under_way))
+        for pipeline in under_way.values():  # the run is stopped between two events, or by Ctrl-C or Dagster inside of one
+            _tell(watchers, Ended(pipeline))
 
 
 def _watchers() -> Sequence[Watcher]:

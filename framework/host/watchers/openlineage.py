@@ -43,39 +43,36 @@ class _Reports:
     """Sends the START of each run, and how it ended. A run that has nothing to do is not reported."""
 
     def __init__(self) -> None:
-        self._run: _Run | None = None
-        self._events: _Events | None = None
+        self._runs: dict[str, _Run] = {}  # by pipeline: several may run at once
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Began):
             self._begin(event)
-        if self._run is None:
+        run = self._runs.get(event.pipeline.name)
+        if run is None:
             return
-        self._run.totals.add(event)
+        run.totals.add(event)
         if isinstance(event, Rebuilt):
-            self._run.snapshot = event.snapshot
+            run.snapshot = event.snapshot
         elif isinstance(event, Failed) and event.follower is None:
-            self._run.error = event.error
+            run.error = event.error
         elif isinstance(event, Ended):
-            self._end(self._run)
+            del self._runs[event.pipeline.name]
+            run.events.send(run.state, run)
 
     def _begin(self, began: Began) -> None:
-        self._run = None
+        self._runs.pop(began.pipeline.name, None)
         if began.waiting and time.monotonic() >= _Events.next_try:
-            self._events = _Events(began.pipeline)
-            if self._events.send("START"):  # an end without a beginning is of no use
-                self._run = _Run(began.rebuilds)
-
-    def _end(self, run: _Run) -> None:
-        assert self._events is not None
-        self._events.send(run.state, run)
-        self._run = None
+            events = _Events(began.pipeline)
+            if events.send("START"):  # an end without a beginning is of no use
+                self._runs[began.pipeline.name] = _Run(events, began.rebuilds)
 
 
 @dataclass
 class _Run:
     """A run so far, for its last event."""
 
+    events: _Events
     rebuilds: bool
     totals: Totals = field(default_factory=Totals)
     snapshot: int | None = None  # that a rebuild has published

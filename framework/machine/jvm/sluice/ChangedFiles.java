@@ -21,6 +21,7 @@ import org.apache.iceberg.io.CloseableIterable;
 import org.apache.iceberg.types.Conversions;
 import org.apache.iceberg.types.Types.NestedField;
 import org.apache.iceberg.util.SnapshotUtil;
+import org.apache.spark.sql.classic.SparkSession;
 
 /**
  * The files in which two snapshots of a table differ, for Spark to read. A file of both snapshots in which the same rows are marked
@@ -43,13 +44,18 @@ public final class ChangedFiles {
   /** Between two snapshots; a `since` of -1 is the empty table. */
   public ChangedFiles(BaseTable table, long since, long until) {
     this.table = table;
-    this.name = PREFIX + table.uuid() + "-" + since + "-" + until + "-";
+    this.name = ofSession() + table.uuid() + "-" + since + "-" + until + "-";
     this.grows = since == -1 || SnapshotUtil.isAncestorOf(until, since, table::snapshot);
     this.sinceSequence = since == -1 ? -1 : table.snapshot(since).sequenceNumber();
     this.nextRow = since == -1 ? 0 : nextRow(table.snapshot(since));
     Map<String, FileScanTask> before = since == -1 ? new HashMap<>() : files(table.newScan().useSnapshot(since));
     files(table.newScan().useSnapshot(until).includeColumnStats()).forEach((location, now) -> compare(before.remove(location), now));
     before.values().forEach(this::end);
+  }
+
+  /** What this session stages: another one, whose thread reads the same table, goes on with its own. */
+  private static String ofSession() {
+    return PREFIX + ((SparkSession) SparkSession.active()).sessionUUID() + "-";
   }
 
   private void compare(FileScanTask before, FileScanTask now) {
@@ -179,9 +185,9 @@ public final class ChangedFiles {
     return gone + begunRows() + (grows ? 0 : markedBefore.stream().mapToLong(ChangedFiles::markedRows).sum());
   }
 
-  /** Forgets what was staged of this table for other snapshots: nothing reads it any more. */
+  /** Forgets what this session staged of the table for other snapshots: nothing reads it any more. */
   public void forgetOthers() {
-    StagedFiles.forget(table, PREFIX, name);
+    StagedFiles.forget(table, ofSession(), name);
   }
 
   private String stage(String part, List<FileScanTask> tasks) {

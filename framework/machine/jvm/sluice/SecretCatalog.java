@@ -84,7 +84,8 @@ public final class SecretCatalog extends SparkCatalog {
     logOut();
   }
 
-  private static void closeCatalogs(SparkSession session) {
+  /** Closes the connections of the catalogs of a session that has ended beside others. */
+  public static void closeCatalogs(SparkSession session) {
     Queue<Closeable> open = OPEN.remove(session);
     if (open != null) {
       open.forEach(SecretCatalog::close);
