@@ -125,8 +125,8 @@ class TestThreads:
         project.send_good(150, bad_every=10)
         context = project.context()
         with ThreadPoolExecutor(2) as pool:
-            contexts = [context.beside(), context.beside()]
-            both = pool.map(lambda beside: len(list(batches(beside, beside.plan.pipelines[0]))), contexts)
+            contexts = [context.sibling(), context.sibling()]
+            both = pool.map(lambda sibling: len(list(batches(sibling, sibling.plan.pipelines[0]))), contexts)
         assert sum(both) >= 6
         project.assert_exactly_once()
         project.send_good(1)
@@ -175,7 +175,7 @@ class TestThreads:
 
 
 def assert_they_agree(context: Context) -> None:
-    """What is computed from the table `trades`, or like it, has the same messages."""
+    """Checks that the tables that are computed from `trades`, or like it, have the same messages."""
     by_name = {pipeline.name: pipeline for pipeline in context.plan.pipelines}
     assert rows(by_name["copy"]) == rows(by_name["all_trades"])
     assert rows(by_name["of_newest"]) == rows(by_name["newest"])
@@ -194,7 +194,7 @@ def pipeline(name: str, *reads: str) -> Pipeline:
 
 def threads(monkeypatch: pytest.MonkeyPatch, run_one: Runs, count: int = 2) -> Workers:
     monkeypatch.setattr(module, "run", run_one)  # the order of runs alone: without Spark
-    context = SimpleNamespace(beside=lambda: SimpleNamespace(stop=lambda: None))
+    context = SimpleNamespace(sibling=lambda: SimpleNamespace(stop=lambda: None))
     return Workers(cast(Context, context), count)
 
 

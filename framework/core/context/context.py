@@ -69,10 +69,10 @@ class Context:
         self._host: Context | None = None  # whose JVM this one's session is in
         self._lock = threading.RLock()
 
-    def beside(self) -> Context:
+    def sibling(self) -> Context:
         """A context for another thread, with a session and connections of its own. This one's JVM must outlast it."""
         context = Context(
-            self.plan, lambda: session.beside(self.spark, self.plan), self.reached, self._commit, self._source, self._until,
+            self.plan, lambda: session.sibling(self.spark, self.plan), self.reached, self._commit, self._source, self._until,
             clock=self.clock,
         )  # fmt: skip
         context._host = self

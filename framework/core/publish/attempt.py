@@ -5,55 +5,34 @@ Guarantee: each message is in the table or in the bad rows exactly once, whateve
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from framework.base.errors import BatchError, RefusedError, Transient, Unexpected
+from framework.base.errors import BatchError, RefusedError, Transient
 from framework.core.context.context import Context
 from framework.core.iceberg import moves
 from framework.core.iceberg.commit import Outcome, commit, refused
-from framework.core.iceberg.jvm_state import staged, state
+from framework.core.iceberg.jvm_state import state
 from framework.core.iceberg.lake import TableStore
 from framework.core.iceberg.unpublished import Unpublished
-from framework.core.publish import bad_rows, sets, side_tables, sweep
+from framework.core.publish import side_tables, sweep
 from framework.core.publish.adopt import adopt
 from framework.core.publish.bad_row_source import BadRowSource
+from framework.core.publish.stage import Stage, Staged
+from framework.core.publish.stopwatch import Stopwatch
 from framework.core.publish.tables import join_topics, open_table
-from framework.core.rows.counts import BatchCounts, Changed, UnmetExpectation
-from framework.core.rows.frame import frame_of
 from framework.core.rows.pins import Pins
-from framework.core.rules import attempts, protocol, refusals
+from framework.core.rules import attempts, refusals
 from framework.core.rules.protocol import Position, Range, TableState, TopicState, Verdict, verdict
 from framework.core.schemas import schema_lookup
 from framework.core.spark.causes import is_spark_gone
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown
-from framework.core.spark.reading_errors import named_errors
-from framework.core.staging import StagingTarget, admission, state as states
 from framework.plan import Pipeline
-from framework.plan.write import Write
 
 _TRIES = 4  # how often a batch that is staged is committed
-
-
-class Stopwatch:
-    """Seconds by phase."""
-
-    def __init__(self) -> None:
-        self._last = time.perf_counter()
-        self._phases: dict[str, float] = {}
-
-    def done(self, phase: str) -> None:
-        moment = time.perf_counter()
-        self._phases[phase] = self._phases.get(phase, 0.0) + moment - self._last
-        self._last = moment
-
-    @property
-    def phases(self) -> tuple[tuple[str, float], ...]:
-        return tuple(self._phases.items())
 
 
 @dataclass(frozen=True)
@@ -63,17 +42,6 @@ class TopicReading:
     uuid: str
     position: Position
     topic: TopicState
-
-
-@dataclass(frozen=True, kw_only=True)
-class Staged:
-    """A batch on its branch, and the position that is published with it."""
-
-    range_: Range
-    snapshot: protocol.Snapshot
-    position: Position
-    counted: BatchCounts
-    forget: tuple[str, ...]  # branches of state that have expired
 
 
 class Attempt:
@@ -135,7 +103,7 @@ class Attempt:
         self.lake.branch(self.own.table, self.attempt, opened.main)
         self.reached("branched")
         try:
-            prepared = self._stage(self.own.table, opened, position, topic, range_)
+            prepared = self._staged(self.own.table, opened, position, topic, range_)
             self.stopwatch.done("stage")
             outcome = self._publish(self.own, opened, topic, prepared) if prepared else Verdict.RESTAGE
         except (RefusedError, schema_lookup.UnknownSchemas):
@@ -181,90 +149,17 @@ class Attempt:
             return reading.topic
         return self.source.topic_state()
 
-    def _stage(self, table: Any, opened: TableState, position: Position, topic: TopicState, range_: Range) -> Staged | None:
-        """Stages the rows on the attempt's branch and the bad rows on theirs. Returns them with their position, or None to begin again."""
+    def _staged(self, table: Any, opened: TableState, position: Position, topic: TopicState, range_: Range) -> Staged | None:
+        """The batch on the attempt's branches, or None to begin again."""
+        stage = Stage(
+            context=self.context, lake=self.lake, pipeline=self.pipeline, pins=self.pins, attempt=self.attempt, source=self.source,
+            replayed=self.replayed,
+        )  # fmt: skip
         try:
-            counted = self._write(table, position, range_, topic)
+            return stage.stage(table, opened, position, topic, range_)
         except (CommitRefused, CommitUnknown) as error:
             self._restage(error)
             return None
-        self.reached("staged")
-        if counted.unknown_schemas:
-            raise schema_lookup.UnknownSchemas(counted.unknown_schemas)
-        if not self.replayed:  # a replay is of rows that are bad already
-            bad_rows.stop(self.pipeline, opened, position, counted)
-        self._expect(counted, counted.unmet)
-        if self.replayed or (counted.bad and self.pipeline.bad_rows != "drop"):
-            try:
-                self._stage_bad_rows(opened, range_, counted)
-            except (CommitRefused, CommitUnknown) as error:
-                self._restage(error)
-                return None
-            self.reached("staged_bad_rows")
-        tip = staged(table, self.attempt)
-        if tip is None or tip.attempt != self.attempt:
-            return None
-        with named_errors(self.pipeline):
-            unmet_sets = tuple(sets.unmet(self._target(table, range_, None), opened.main, tip.id))
-        self._expect(counted, unmet_sets)
-        counted = replace(counted, unmet=(*counted.unmet, *unmet_sets))
-        bad = counted.bad if self.pipeline.bad_rows != "drop" and not self.replayed else 0
-        new_position = Position(
-            attempt=self.attempt, batch=position.batch + 1, cluster=topic.cluster, topics=topic.topics, ends=range_.ends,
-            snapshot=tip.id, sequence=tip.sequence,
-            spec=self.pipeline.spec, bad=bad, accepted=position.accepted,
-            forget=(0, position.batch) if self.pipeline.table.write.whole else None, rebuilt=position.rebuilt,
-            replay=self.replayed is not None, newest=max(position.newest, counted.newest_time),
-        )  # fmt: skip
-        counted = replace(counted, changed=_changed(table, self.attempt, self.pipeline.table.write))
-        forget = states.expired(table, self.pipeline.table.states, self.context.clock())
-        return Staged(range_=range_, snapshot=tip, position=new_position, counted=counted, forget=forget)
-
-    def _stage_bad_rows(self, opened: TableState, range_: Range, counted: BatchCounts) -> None:
-        if self.replayed:
-            bad_rows.stage_outcomes(self.lake, self.pipeline, self.attempt, opened, range_, counted, self.replayed, self.pins)
-        else:
-            bad_rows.stage(self.context, self.lake, self.pipeline, self.attempt, opened, range_, counted, self.pins)
-
-    def _expect(self, counted: BatchCounts, unmet: Iterable[UnmetExpectation]) -> None:
-        """Refuses a batch for which an expectation with `else: stop` does not hold."""
-        stops = {
-            expectation.name: expectation.where for expectation in self.pipeline.of_batches if expectation.otherwise == "stop"
-        }
-        for failing in unmet:
-            if failing.name in stops:
-                message = failing.says or f"{failing.rows:,} of {counted.rows:,} rows are not as `{failing.name}` expects"
-                where = f"{failing.sample}; {stops[failing.name]}" if failing.sample else stops[failing.name]
-                is_of_rows = any(expectation.name == failing.name for expectation in self.pipeline.expectations)
-                or_else = " or `else: quarantine`" if is_of_rows else ""
-                hint = f"nothing was published; correct the spec, or set `else: warn`{or_else}"
-                raise Unexpected(failing.name, "not-as-expected", f"{message} ({where})", hint)
-
-    def _write(self, table: Any, position: Position, range_: Range, topic: TopicState) -> BatchCounts:
-        number = position.batch + 1
-        end_position = Position(
-            attempt=self.attempt, batch=number, cluster=topic.cluster, topics=topic.topics, ends=range_.ends, snapshot=0,
-            sequence=0, spec=self.pipeline.spec,
-            replay=self.replayed is not None, newest=position.newest,
-        )  # fmt: skip
-        target = self._target(table, range_, end_position)
-        messages = self.source.read(self.context.spark, range_, number)
-        frame = frame_of(messages, self.pipeline, range_.size, newest_time=position.newest, pins=self.pins)
-        with named_errors(self.pipeline):
-            return admission.staged(target, frame, self.pipeline.table.write.stage)
-
-    def _target(self, table: Any, range_: Range, reached: Position | None) -> StagingTarget:
-        return StagingTarget(
-            context=self.context,
-            lake=self.lake,
-            pipeline=self.pipeline,
-            attempt=self.attempt,
-            table=table,
-            reached=reached,
-            source=self.source,
-            range_=range_,
-            pins=self.pins,
-        )
 
     def _publish(self, own: Unpublished, opened: TableState, topic: TopicState, prepared: Staged) -> Verdict:
         """Publishes the batch by one commit. Returns DONE, or the verdict by which the batch begins again."""
@@ -318,10 +213,3 @@ class Attempt:
                 "table-dropped", f"the table {self.pipeline.table.identifier} was dropped while a batch ran", "run again"
             )
         return table
-
-
-def _changed(table: Any, attempt: str, write: Write) -> Changed | None:
-    """The changes that a staged batch makes to rows by their keys, from its snapshot."""
-    summary = table.snapshot(protocol.BRANCH + attempt).summary()
-    counts = {name: summary.get(f"spark.merge-into.num-target-rows-{rows}") for name, rows in write.changes.items()}
-    return Changed(**{name: int(count) for name, count in counts.items()}) if counts and None not in counts.values() else None

@@ -10,9 +10,11 @@ from dataclasses import dataclass, replace
 
 from framework.core.context.context import Context
 from framework.core.iceberg import table_state
-from framework.core.publish.attempt import Attempt, Staged, Stopwatch, TopicReading
+from framework.core.publish.attempt import Attempt, TopicReading
 from framework.core.publish.bad_row_source import BadRowSource
 from framework.core.publish.pinning import pinned
+from framework.core.publish.stage import Staged
+from framework.core.publish.stopwatch import Stopwatch
 from framework.core.rows.counts import BatchCounts, Changed, UnmetExpectation
 from framework.core.rules import attempts, protocol, refusals
 from framework.core.rules.protocol import Verdict

@@ -34,7 +34,7 @@ def never() -> bool:
 
 
 Runs: TypeAlias = Callable[[Sequence[Pipeline], Callable[[], bool]], Iterator[Event]]
-"""What runs some pipelines until nothing waits, or until the function returns true."""
+"""Runs some pipelines until nothing waits, or until the function returns true."""
 
 
 def keep_up(

@@ -25,7 +25,7 @@ _POLL = 0.1  # seconds
 
 @contextmanager
 def runs_of(context: Context, count: int) -> Iterator[Runs]:
-    """What runs pipelines, `count` at once."""
+    """Yields a function that runs pipelines, `count` at once."""
     if count == 1:
         yield lambda pipelines, stopped: run_all(context, pipelines, stopped)
         return
@@ -57,7 +57,7 @@ class Workers:
         self._events: Queue[Event | _Done] = Queue(_EVENTS)
         self._left = threading.Event()
         self._threads = [
-            threading.Thread(target=self._work, args=(context.beside(),), name=f"worker {number}", daemon=True)
+            threading.Thread(target=self._work, args=(context.sibling(),), name=f"worker {number}", daemon=True)
             for number in range(1, count + 1)
         ]
         for thread in self._threads:

@@ -198,7 +198,7 @@ def _in_host(plan: Plan) -> SparkSession:
     return ready(spark)
 
 
-def beside(spark: SparkSession, plan: Plan) -> SparkSession:
+def sibling(spark: SparkSession, plan: Plan) -> SparkSession:
     """A session for this thread beside another one in the same JVM: settings, views and catalogs are its own. Spark shares its cores out
     fairly among threads that have one."""
     spark_of_thread = spark.newSession()

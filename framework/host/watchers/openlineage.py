@@ -11,7 +11,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cache
 from importlib import metadata as packages
 from typing import Any
@@ -43,7 +43,7 @@ class _Reports:
     """Sends the START of each run, and how it ended. A run that has nothing to do is not reported."""
 
     def __init__(self) -> None:
-        self._runs: dict[str, _Run] = {}  # by pipeline: several may run at once
+        self._runs: dict[str, _ReportedRun] = {}  # by pipeline: several may run at once
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Began):
@@ -65,14 +65,15 @@ class _Reports:
         if began.waiting and time.monotonic() >= _Events.next_try:
             events = _Events(began.pipeline)
             if events.send("START"):  # an end without a beginning is of no use
-                self._runs[began.pipeline.name] = _Run(events, began.rebuilds)
+                self._runs[began.pipeline.name] = _ReportedRun(events, rebuilds=began.rebuilds)
 
 
 @dataclass
-class _Run:
+class _ReportedRun:
     """A run so far, for its last event."""
 
     events: _Events
+    _: KW_ONLY
     rebuilds: bool
     totals: Totals = field(default_factory=Totals)
     snapshot: int | None = None  # that a rebuild has published
@@ -104,7 +105,7 @@ class _Events:
         self.pipeline = pipeline
         self.id = str(generate_new_uuid())
 
-    def send(self, state: str, run: _Run | None = None) -> bool:
+    def send(self, state: str, run: _ReportedRun | None = None) -> bool:
         """Sends an event, and returns whether the receiver got it."""
         try:
             _client().emit(self._event(state, run))
@@ -114,7 +115,7 @@ class _Events:
             _LOG.warning("the lineage of %s was not sent, and none will be for a minute: %s", self.pipeline.name, trouble)
             return False
 
-    def _event(self, state: str, run: _Run | None) -> Any:
+    def _event(self, state: str, run: _ReportedRun | None) -> Any:
         from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
         from openlineage.client.facet_v2 import documentation_job, error_message_run
 
@@ -143,7 +144,7 @@ class _Events:
         for (namespace, name), columns in _sources(self.pipeline).items():
             yield InputDataset(namespace, name, facets={"schema": _schema(columns)})
 
-    def _output(self, run: _Run) -> Any:
+    def _output(self, run: _ReportedRun) -> Any:
         from openlineage.client.event_v2 import OutputDataset
         from openlineage.client.facet_v2 import column_lineage_dataset, output_statistics_output_dataset, symlinks_dataset
 
