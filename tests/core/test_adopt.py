@@ -9,7 +9,7 @@ import pytest
 
 from framework.base.errors import RefusedError, SluiceError
 from framework.core.iceberg import table_state
-from framework.core.iceberg.lake import commit_transaction
+from framework.core.iceberg.updates import commit_transaction
 from framework.operations.drop import drop
 from framework.operations.observe.next_run import next_runs
 from framework.operations.observe.status import status_of

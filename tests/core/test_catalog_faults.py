@@ -16,8 +16,9 @@ import requests
 from framework.base.errors import SluiceError
 from framework.core.context.context import Context
 from framework.core.iceberg import metadata, moves, table_state
-from framework.core.iceberg.lake import CommitCall, TableStore, commit_transaction
+from framework.core.iceberg.lake import TableStore
 from framework.core.iceberg.metadata import Metadata
+from framework.core.iceberg.updates import CommitCall, commit_transaction
 from framework.core.maintain import expire
 from framework.core.publish.batch import next_batch
 from framework.core.rules import protocol
@@ -315,7 +316,7 @@ def test_a_position_does_not_move_after_another_commit_moved_main(slipped: Slipp
     position = Position.read(before.properties[protocol.POSITION])
     slipped.before(lambda request: bool(request.changes()), slipped.back())
     with pytest.raises(CommitRefused):
-        moves.move_position(lake, late_table, replace(position, batch=position.batch + 1))
+        moves.move_position(late_table, replace(position, batch=position.batch + 1))
     assert slipped.proxy.faults == []
     assert slipped.read().properties[protocol.POSITION] == before.properties[protocol.POSITION]
 

@@ -26,7 +26,7 @@ from framework.base.errors import (
 )
 from framework.base.home import home
 from framework.core.iceberg import table_state
-from framework.core.iceberg.lake import commit_transaction
+from framework.core.iceberg.updates import commit_transaction
 from framework.core.publish.batch import next_batch
 from framework.core.rules import attempts, journal, protocol
 from framework.core.spark.causes import commit_failed, is_spark_gone

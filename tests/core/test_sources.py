@@ -9,7 +9,7 @@ import pytest
 from framework.base.errors import BatchError, RefusedError
 from framework.core.context.context import Context
 from framework.core.iceberg import table_state
-from framework.core.iceberg.lake import CommitCall, commit_transaction
+from framework.core.iceberg.updates import CommitCall, commit_transaction
 from framework.core.publish.batch import Batch
 from framework.core.run import run as loop
 from framework.core.spark.java_errors import CommitRefused

@@ -16,7 +16,7 @@ from confluent_kafka import TopicPartition
 
 from framework.base.errors import BadRowsStop, BatchError, RefusedError, RolledBack, SluiceError
 from framework.core.iceberg import metadata, table_state
-from framework.core.iceberg.lake import commit_transaction
+from framework.core.iceberg.updates import commit_transaction
 from framework.core.publish.batch import Batch, next_batch
 from framework.core.run.run import batches
 from framework.core.spark.java_errors import CommitRefused

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from framework.base.errors import RefusedError, SluiceError
 from framework.core.context.context import Context
-from framework.core.iceberg.lake import commit_transaction
+from framework.core.iceberg.updates import commit_transaction
 from framework.core.rules import read_again as conditions
 from framework.core.rules.protocol import KILL_POINTS, Position
 from framework.core.sources import diff

@@ -12,7 +12,7 @@ from typing import Any
 
 import boto3
 
-from framework.core.iceberg.lake import commit_transaction
+from framework.core.iceberg.updates import commit_transaction
 from framework.machine.services import s3
 from tests.support.proxy import Request
 from tests.support.rest_catalog import DOCUMENT, STORAGE

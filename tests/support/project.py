@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from framework.base.clock import Clock, utc_now
 from framework.core.context.context import Context
 from framework.core.iceberg import table_state
-from framework.core.iceberg.lake import CommitCall, commit_transaction
+from framework.core.iceberg.updates import CommitCall, commit_transaction
 from framework.core.publish.batch import Batch
 from framework.core.rules import journal, protocol
 from framework.core.rules.protocol import parted

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from framework.core.context.context import Context
 from framework.core.iceberg import table_state
-from framework.core.iceberg.lake import CommitCall, commit_transaction
+from framework.core.iceberg.updates import CommitCall, commit_transaction
 from framework.core.publish.batch import Batch
 from framework.core.run.events import BatchDone, Rebuilt
 from framework.core.run.failures import raising

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from framework.base.clock import Clock, utc_now
 from framework.base.errors import SetupError
-from framework.core.iceberg.lake import CommitCall, TableStore, commit_transaction
+from framework.core.iceberg.lake import TableStore
+from framework.core.iceberg.updates import CommitCall, commit_transaction
 from framework.core.kafka.cluster import Kafka
 from framework.core.rows.pins import NO_PINS, Pins
 from framework.core.rules.protocol import Partition

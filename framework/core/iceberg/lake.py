@@ -14,22 +14,15 @@ from pyspark.errors import PySparkException
 from framework.base.errors import BatchError, CatalogAway
 from framework.core.iceberg import evolve
 from framework.core.iceberg.existing_table import existing
-from framework.core.iceberg.jvm_state import unused_name
+from framework.core.iceberg.updates import Commit, CommitCall, Updates, commit_transaction
 from framework.core.rules import forgotten, protocol
 from framework.core.rules.protocol import Position
 from framework.core.spark.causes import TRUST, catalog_failed, is_spark_gone, spark_ended
-from framework.core.spark.java_errors import CommitRefused, commit_answers, is_a, text
+from framework.core.spark.java_errors import CommitRefused, CommitUnknown, commit_answers, is_a, text
 from framework.core.spark.java_package import Package
 from framework.plan import Catalog, Column, PartitionField, Table
 from framework.plan.change import Change, TableNow, renamed_columns
 from framework.systems import catalogs
-
-CommitCall = Callable[[Any], None]
-
-
-def commit_transaction(transaction: Any) -> None:
-    """Makes a publishing commit; tests replace this function by one that loses or refuses answers."""
-    transaction.commitTransaction()
 
 
 class TableStore:
@@ -39,7 +32,7 @@ class TableStore:
         self.component = catalogs.client_of(catalog)
         self.spark = spark
         self.apache = Package(spark._jvm, "org.apache")
-        self.commit = commit
+        self.publish = commit
         for setting, secret in self.component.secret_settings().items():
             spark._jvm.sluice.SecretCatalog.put(self.component.secrets_name, setting, secret)
         self.iceberg = self.apache.iceberg
@@ -118,18 +111,13 @@ class TableStore:
         builder = builder.withSortOrder(evolve.order(self.apache, schema, sort_by)).withProperties(dict(properties))
         try:
             transaction = builder.createTransaction()
-            append = transaction.newAppend()
-            if start_position is not None:  # a table that is rolled back to its birth begins here again
-                append = append.set(protocol.POSITION, start_position.short_text())
-            append.commit()
-            first_snapshot = transaction.table().currentSnapshot()
-            set_properties(transaction, describe(first_snapshot.snapshotId(), first_snapshot.sequenceNumber()))
-            if empty:
-                transaction.manageSnapshots().createTag(protocol.EMPTY, first_snapshot.snapshotId()).commit()
+            begin_table(self._commit(transaction), describe, start_position, empty)
             transaction.commitTransaction()
         except Py4JJavaError as error:
             if not (is_a(error, "AlreadyExistsException") or is_a(error, "CommitFailedException")):
-                raise catalog_failed("table-not-created", f"the table {identifier} cannot be created", text(error), "") from None
+                raise _not_created(identifier, text(error)) from None
+        except (CommitRefused, CommitUnknown) as error:
+            raise _not_created(identifier, str(error)) from None
 
     def drop(self, identifier: str) -> None:
         """Forgets a table, if there is one; its files stay."""
@@ -141,11 +129,11 @@ class TableStore:
         changes = tuple(changes)
         with commit_answers():
             judged_location = table.operations().current().metadataFileLocation()
-            transaction = table.newTransaction()
+            commit = self.begin(table)
             current_location = table.operations().current().metadataFileLocation()
         try:
             with commit_answers():
-                evolve.evolve(self.apache, transaction, changes, planned)
+                evolve.evolve(self.apache, commit.transaction, changes, planned)
         except CommitRefused as refused:
             if current_location != judged_location:  # by another commit, after which there may be nothing left to change
                 raise
@@ -153,111 +141,88 @@ class TableStore:
             raise BatchError("schema-change", message, "rename the column in question, by a step or in the schema") from None
         if renamed := renamed_columns(changes):
             properties = {**(properties or {}), **forgotten.after_renaming(table.properties(), renamed)}
-        with commit_answers():
-            if properties:
-                set_properties(transaction, properties)
-                if not self.component.checks_all:
-                    self.pin(transaction)
-            transaction.commitTransaction()
+        if properties:
+            commit.set(properties)
+            commit.require_main()
+        commit.make()
 
     def mark(self, table: Any, properties: Mapping[str, str]) -> None:
-        with commit_answers():
-            set_properties(table, properties)
+        Updates(table).set(properties)
 
-    def mark_as_seen(self, transaction: Any, properties: Mapping[str, str]) -> None:
-        """Sets properties; refused if anything was committed since the transaction began."""
-        with commit_answers():
-            set_properties(transaction, properties)
-            if transaction.table().currentSnapshot() is not None:
-                self.pin(transaction)
-            transaction.commitTransaction()
+    def mark_as_seen(self, commit: Commit, properties: Mapping[str, str]) -> None:
+        """Sets properties; refused if anything was committed since the commit began."""
+        commit.set(properties)
+        if commit.table.currentSnapshot() is not None:
+            commit.require_nothing_else()
+        commit.make()
 
-    def mark_by_commit(self, transaction: Any, properties: Mapping[str, str], summary: Mapping[str, str]) -> None:
-        """Sets properties by a commit without rows; refused if anything was committed since the transaction began."""
-        with commit_answers():
-            before = transaction.table().currentSnapshot().snapshotId()
-            set_properties(transaction, properties)
-            append = transaction.newAppend()
-            for key, value in summary.items():
-                append = append.set(key, value)
-            append.commit()
-            self.pin(transaction, before)
-            self.commit(transaction)
+    def mark_by_commit(self, commit: Commit, properties: Mapping[str, str], summary: Mapping[str, str]) -> None:
+        """Sets properties by a commit without rows; refused if anything was committed since the commit began."""
+        before = commit.main
+        commit.set(properties)
+        commit.append(summary)
+        commit.require_nothing_else(before)
+        commit.publish()
 
     def tag(
         self, table: Any, tags: Mapping[str, int], expected_tags: Mapping[str, int | None], remove: Iterable[str] = ()
     ) -> None:
         """Tags snapshots and removes tags, in one commit. Refused unless each of `expected_tags` is at the snapshot given there."""
-        transaction = self.begin(table)
-        refs = transaction.table().refs()
+        commit = self.begin(table)
+        refs = commit.table.refs()
         for name, expected in expected_tags.items():
             current_tag = refs.get(name)
             if (current_tag.snapshotId() if current_tag else None) != expected:
                 raise CommitRefused(f"another process has moved the tag {name}")
-        with commit_answers():
-            snapshots = transaction.manageSnapshots()
+        with commit.references() as references:
             for name, snapshot in tags.items():
-                snapshots = set_tag(transaction, snapshots, name, snapshot)
-            for name in remove:
-                if refs.containsKey(name):
-                    snapshots = snapshots.removeTag(name)
-            snapshots.commit()
-            transaction.commitTransaction()
+                references.tag(name, snapshot)
+            references.untag(*(name for name in remove if refs.containsKey(name)))
+        commit.make()
 
     def untag(self, table: Any, tags: Iterable[str]) -> None:
         for name in tags:
             with commit_answers():
                 table.refresh()
-                table.manageSnapshots().removeTag(name).commit()
+            with Updates(table).references() as references:
+                references.untag(name)
 
     def branch(self, table: Any, attempt: str, snapshot: int) -> None:
         """Creates the attempt's branch at exactly this snapshot: without a snapshot, it would begin wherever main is by then."""
         self.branch_as(table, protocol.BRANCH + attempt, snapshot)
 
     def branch_as(self, table: Any, name: str, snapshot: int) -> None:
-        with commit_answers():
-            table.manageSnapshots().createBranch(name, snapshot).commit()
+        with Updates(table).references() as references:
+            references.branch(name, snapshot)
 
     def branch_in_use(self, table: Any, attempt: str, snapshot: int) -> None:
         """Creates a branch that shows others that the table is in use: a commit that began earlier, and relies on nobody using the table,
         is refused."""
-        with commit_answers():
-            transaction = table.newTransaction()
-            transaction.manageSnapshots().createBranch(protocol.BRANCH + attempt, snapshot).commit()
-            if not self.component.checks_all:
-                self.pin(transaction)
-            transaction.commitTransaction()
+        commit = self.begin(table)
+        with commit.references() as references:
+            references.branch(protocol.BRANCH + attempt, snapshot)
+        commit.require_main()
+        commit.make()
 
     def branch_again(self, table: Any, attempt: str, snapshot: int) -> None:
         """Resets the attempt's branch to its first snapshot."""
         with commit_answers():
             table.refresh()
-            table.manageSnapshots().replaceBranch(protocol.BRANCH + attempt, snapshot).commit()
+        with Updates(table).references() as references:
+            references.move(protocol.BRANCH + attempt, snapshot)
 
-    def begin(self, table: Any) -> Any:
-        """Begins a transaction, which loads the table again: only checks on `transaction.table()` are valid when it is committed. It
-        is refused if anything was committed after this."""
+    def begin(self, table: Any) -> Commit:
+        """Begins a commit, which loads the table again."""
         with commit_answers():
-            return table.newTransaction()
+            return self._commit(table.newTransaction())
+
+    def _commit(self, transaction: Any) -> Commit:
+        return Commit(transaction, self.component.checks_all, self.publish)
 
     def add_columns(self, table: Any, columns: Iterable[Column]) -> None:
         with commit_answers():
             evolve.add(self.apache, table, columns)
             table.refresh()
-
-    def pin(self, transaction: Any, main: int | None = None) -> None:
-        """Makes a transaction fail if anything was committed since it began. `main` is where main was when it began, if the transaction
-        has moved it.
-
-        Iceberg repeats a transaction on newer commits unless it changes branches, so this creates and removes one. This suffices
-        where a commit compares the whole metadata with its base and swaps it.
-        """
-        current_id = transaction.table().currentSnapshot().snapshotId()
-        if not self.component.checks_all and main in (None, current_id):
-            transaction.newAppend().set(protocol.PINNED, "true").commit()
-            current_id = transaction.table().currentSnapshot().snapshotId()
-        branch = unused_name(transaction.table(), protocol.BRANCH + "pin")
-        transaction.manageSnapshots().createBranch(branch, current_id).removeBranch(branch).commit()
 
     def files(self, table: Any, snapshot: int, deletes: bool = False) -> Iterator[Any]:
         """The files of a snapshot: its data files, or its delete files."""
@@ -282,13 +247,18 @@ class TableStore:
         )
 
 
-def set_tag(transaction: Any, snapshots: Any, tag: str, snapshot: int) -> Any:
-    is_tagged = transaction.table().refs().containsKey(tag)
-    return (snapshots.replaceTag if is_tagged else snapshots.createTag)(tag, snapshot)
+def _not_created(identifier: str, cause: str) -> BatchError:
+    return catalog_failed("table-not-created", f"the table {identifier} cannot be created", cause, "")
 
 
-def set_properties(transaction: Any, properties: Mapping[str, str]) -> None:
-    update = transaction.updateProperties()
-    for key, value in properties.items():
-        update = update.set(key, value)
-    update.commit()
+def begin_table(
+    commit: Commit, describe: Callable[[int, int], Mapping[str, str]], start_position: Position | None, empty: bool
+) -> None:
+    """Adds the first, empty snapshot of a table, and the properties that describe it. With `empty`, a tag keeps that snapshot."""
+    # A table that is rolled back to its birth begins at its position again.
+    commit.append({} if start_position is None else {protocol.POSITION: start_position.short_text()})
+    snapshot = commit.table.currentSnapshot()
+    commit.set(describe(snapshot.snapshotId(), snapshot.sequenceNumber()))
+    if empty:
+        with commit.references() as references:
+            references.tag(protocol.EMPTY, snapshot.snapshotId())

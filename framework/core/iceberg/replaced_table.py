@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from framework.core.iceberg import evolve, moves, state_branches
-from framework.core.iceberg.lake import TableStore, set_properties, set_tag
+from framework.core.iceberg import evolve, state_branches
+from framework.core.iceberg.lake import TableStore, begin_table
+from framework.core.iceberg.updates import Commit
 from framework.core.rules import protocol
 from framework.core.rules.protocol import Position
 from framework.core.spark.java_errors import CommitRefused, commit_answers
@@ -41,81 +42,72 @@ def create_second_table(
     with commit_answers():
         lake.iceberg.TableMetadataParser.write(second_metadata, main.io().newOutputFile(file))
         table = lake.catalog.registerTable(lake.parsed(identifier), file)
-        transaction = table.newTransaction()
-        evolve.evolve(lake.apache, transaction, changes, planned, replaced=True)
-        transaction.newAppend().set(protocol.POSITION, start_position.short_text()).commit()
-        first_snapshot = transaction.table().currentSnapshot()
-        if planned.states:
-            transaction.manageSnapshots().createTag(protocol.EMPTY, first_snapshot.snapshotId()).commit()
-        position = replace(start_position, snapshot=first_snapshot.snapshotId(), sequence=first_snapshot.sequenceNumber())
-        set_properties(transaction, {protocol.POSITION: position.text()})
-        transaction.commitTransaction()
+        commit = lake.begin(table)
+        evolve.evolve(lake.apache, commit.transaction, changes, planned, replaced=True)
+
+    def describe(snapshot: int, sequence: int) -> dict[str, str]:
+        return {protocol.POSITION: replace(start_position, snapshot=snapshot, sequence=sequence).text()}
+
+    begin_table(commit, describe, start_position, bool(planned.states))
+    commit.make()
 
 
 def can_swap(lake: TableStore, main: Any, changes: Sequence[Change], planned: Table, second: Any) -> bool:
     """Whether the second table still equals the first one after these changes, so that its files can become the first's."""
+    trial = lake.begin(main)
     with commit_answers():
-        transaction = main.newTransaction()
-        evolve.evolve(lake.apache, transaction, changes, planned, replaced=True)
+        evolve.evolve(lake.apache, trial.transaction, changes, planned, replaced=True)
         has_deletes = not planned.rows_change and not second.currentSnapshot().deleteManifests(second.io()).isEmpty()
-        return _alike(transaction.table(), second) and not has_deletes
+        return _alike(trial.table, second) and not has_deletes
 
 
 def swap_in(
-    lake: TableStore, transaction: Any, changes: Sequence[Change], planned: Table, second: Any, snapshot: int, position: Position,
+    lake: TableStore, commit: Commit, changes: Sequence[Change], planned: Table, second: Any, snapshot: int, position: Position,
     properties: Mapping[str, str],
 ) -> int:  # fmt: skip
     """Makes the table equal to a snapshot of the second one: columns, partitions, order, files, position and tag, in one commit.
     Returns the new snapshot. *Cost*: reads the metadata of each file."""
     with commit_answers():
-        before = transaction.table()
-        evolve.evolve(lake.apache, transaction, changes, planned, replaced=True)
-        if not _alike(transaction.table(), second):
+        before = commit.table
+        evolve.evolve(lake.apache, commit.transaction, changes, planned, replaced=True)
+        if not _alike(commit.table, second):
             raise CommitRefused("the table's columns have changed")
         # A snapshot of its own inside the same commit: the deleted files are partitioned by columns that may be gone, which
         # DuckDB cannot read in the newest snapshot.
         everything = lake.iceberg.expressions.Expressions.alwaysTrue()
-        transaction.newDelete().deleteFromRowFilter(everything).set(protocol.REBUILT, str(second.uuid())).commit()
-        empty_snapshot = transaction.table().currentSnapshot().snapshotId()
+        commit.delete_rows(everything, {protocol.REBUILT: str(second.uuid())})
+        empty_snapshot = commit.main
         if planned.states or before.refs().containsKey(protocol.EMPTY):
-            _replace_state(lake, transaction, planned, before, second)
-        rows = transaction.newRowDelta().validateFromSnapshot(empty_snapshot)  # what was before may have expired
-        for file in lake.files(second, snapshot):
-            rows = rows.addRows(file)
-        for file in lake.files(second, snapshot, deletes=True):
-            rows = rows.addDeletes(file)
-        rows.set(protocol.POSITION, position.short_text()).commit()
-        new_snapshot = transaction.table().currentSnapshot()
+            _replace_state(lake, commit, planned, before, second)
+        deletes = lake.files(second, snapshot, deletes=True)
+        commit.add_rows(lake.files(second, snapshot), deletes, empty_snapshot, {protocol.POSITION: position.short_text()})
+        new_snapshot = commit.table.currentSnapshot()
         position = replace(position, snapshot=new_snapshot.snapshotId(), sequence=new_snapshot.sequenceNumber())
-        set_properties(transaction, {protocol.POSITION: position.text(), **properties})
-        set_tag(transaction, transaction.manageSnapshots(), protocol.TAG, position.snapshot).commit()
-        moves.remove_own(lake, transaction, protocol.BRANCH + position.attempt, empty_snapshot)
-        lake.commit(transaction)
+        commit.set({protocol.POSITION: position.text(), **properties})
+        with commit.references() as references:
+            references.tag(protocol.TAG, position.snapshot)
+        commit.remove_own(protocol.BRANCH + position.attempt, empty_snapshot)
+        commit.publish()
         return position.snapshot
 
 
-def _replace_state(lake: TableStore, transaction: Any, planned: Table, before: Any, second: Any) -> None:
+def _replace_state(lake: TableStore, commit: Commit, planned: Table, before: Any, second: Any) -> None:
     """Replaces the state by the second table's. State that outlives a rebuild, with the same meaning, is added to instead. The table
     is empty at this moment."""
-    empty = transaction.table().currentSnapshot().snapshotId()
-    staying_states = [state.name for state in planned.states if _stays(state, before, transaction.table(), second)]
+    empty = commit.main
+    staying_states = [state.name for state in planned.states if _stays(state, before, commit.table, second)]
     staying_branches = [branch for name in staying_states for branch in state_branches.parts(before, name)]
-    snapshots = transaction.manageSnapshots()
-    if planned.states:
-        snapshots = set_tag(transaction, snapshots, protocol.EMPTY, empty)
-    else:
-        snapshots = snapshots.removeTag(protocol.EMPTY)
-    for branch in state_branches.branches(before):
-        if branch not in staying_branches:
-            snapshots = snapshots.removeBranch(branch)
-    snapshots.commit()
+    with commit.references() as references:
+        if planned.states:
+            references.tag(protocol.EMPTY, empty)
+        else:
+            references.untag(protocol.EMPTY)
+        references.remove(*(branch for branch in state_branches.branches(before) if branch not in staying_branches))
     for branch in state_branches.branches(second):
-        if not transaction.table().refs().containsKey(branch):
-            transaction.manageSnapshots().createBranch(branch, empty).commit()
-        append = transaction.newAppend().toBranch(branch)
-        for file in lake.files(second, second.snapshot(branch).snapshotId()):
-            append = append.appendFile(file)
-        append.commit()
+        if not commit.table.refs().containsKey(branch):
+            with commit.references() as references:
+                references.branch(branch, empty)
+        commit.append({}, branch, lake.files(second, second.snapshot(branch).snapshotId()))
 
 
 def _stays(state: State, before: Any, after: Any, second: Any) -> bool:

@@ -11,6 +11,7 @@ from framework.core.rules import protocol
 
 if TYPE_CHECKING:
     from framework.core.iceberg.lake import TableStore
+    from framework.core.iceberg.updates import References
 
 _MAX_KEPT = 100  # snapshots of a branch that expiry leaves, so that a rollback over so many batches finds the state before it
 
@@ -40,17 +41,19 @@ def staged(table: Any, attempt: str) -> list[str]:
     return [branch for name in names(table) if name.endswith(ending) and protocol.is_state(branch := name.removesuffix(ending))]
 
 
-def publish(table: Any, snapshots: Any, branch: str, attempt: str) -> Any:
+def publish(references: References, branch: str, attempt: str) -> None:
     """Moves the branch to the snapshot that an attempt has staged, unless another commit has moved it meanwhile."""
     from framework.core.spark.java_errors import CommitRefused
 
+    table = references.table
     staged_branch = protocol.staged_state(branch, attempt)
     tip, base = table.snapshot(staged_branch), table.snapshot(branch) or table.snapshot(protocol.EMPTY)
     if tip.parentId() != base.snapshotId() or tip.summary().get(protocol.ATTEMPT) != attempt:
         raise CommitRefused(f"the branch {branch} has changed")
     ref = table.refs().get(branch)
-    snapshots = (snapshots.replaceBranch if ref else snapshots.createBranch)(branch, tip.snapshotId()).removeBranch(staged_branch)
-    return snapshots.setMinSnapshotsToKeep(branch, min(_MAX_KEPT, _kept_snapshots(ref) + 1 if ref else 1))
+    (references.move if ref else references.branch)(branch, tip.snapshotId())
+    references.remove(staged_branch)
+    references.keep(branch, min(_MAX_KEPT, _kept_snapshots(ref) + 1 if ref else 1))
 
 
 def _kept_snapshots(ref: Any) -> int:
@@ -58,15 +61,17 @@ def _kept_snapshots(ref: Any) -> int:
     return int(ref.minSnapshotsToKeep() or 1)
 
 
-def roll_back(table: Any, snapshots: Any, branch: str, published: Any) -> Any:
+def roll_back(references: References, branch: str, published: Any) -> None:
     """Moves the branch back to where it was when a batch was published. The batch's own state is staged after its rows."""
     attempt, published_millis = published.summary().get(protocol.ATTEMPT), published.timestampMillis()
+    table = references.table
     tip, undone_count = table.snapshot(branch), 0
     while tip.timestampMillis() > published_millis:
         if attempt is not None and tip.summary().get(protocol.ATTEMPT) == attempt:
             break
         if tip.parentId() is None:
-            return snapshots.removeBranch(branch)
+            references.remove(branch)
+            return
         undone_count += 1
         tip = table.snapshot(tip.parentId())
         if tip is None:
@@ -75,10 +80,9 @@ def roll_back(table: Any, snapshots: Any, branch: str, published: Any) -> Any:
                 f"the pipeline's state from before the rollback is gone: snapshots of the branch {branch} have expired",
                 f"`sluice rebuild {table.name().partition('.')[2]}` rebuilds the table from its topics",
             )
-    if not undone_count:
-        return snapshots
-    kept_count = max(1, _kept_snapshots(table.refs().get(branch)) - undone_count)
-    return snapshots.replaceBranch(branch, tip.snapshotId()).setMinSnapshotsToKeep(branch, kept_count)
+    if undone_count:
+        references.move(branch, tip.snapshotId())
+        references.keep(branch, max(1, _kept_snapshots(table.refs().get(branch)) - undone_count))
 
 
 def begin(lake: TableStore, table: Any, attempt: str, branch: str) -> int:

@@ -26,7 +26,7 @@ class Unpublished:
         """Makes all changes in one commit. Refused if the table has changed since the attempt began, or since `put_onto`."""
         self.may_be_published = True
         with commit_answers():
-            self._lake.commit(SimpleNamespace(commitTransaction=self._own.publish))
+            self._lake.publish(SimpleNamespace(commitTransaction=self._own.publish))
 
     def judge(self, loaded: Any) -> None:
         """Finds out whether another commit has overtaken this attempt's for good."""

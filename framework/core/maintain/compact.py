@@ -79,11 +79,11 @@ def settle(lake: TableStore, identifier: str, current_time: datetime) -> None:
         table = lake.load(identifier)
         if table is None:
             return Outcome(None)
-        transaction = lake.begin(table)
-        file_count = int(transaction.table().currentSnapshot().summary().get("total-data-files") or 0)
-        target = protocol.settled(state(transaction.table()))
+        settling = lake.begin(table)
+        file_count = int(settling.table.currentSnapshot().summary().get("total-data-files") or 0)
+        target = protocol.settled(state(settling.table))
         if target is None:
-            return partial(lake.mark_as_seen, transaction, compacted(current_time, file_count))
-        return partial(moves.move_position, lake, transaction, target, compacted(current_time, file_count))
+            return partial(lake.mark_as_seen, settling, compacted(current_time, file_count))
+        return partial(moves.move_position, settling, target, compacted(current_time, file_count))
 
     commit(judge, CommitRefused)

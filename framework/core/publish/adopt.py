@@ -52,10 +52,10 @@ def _adopt(context: Context, lake: TableStore, pipeline: Pipeline) -> None:
         return
     source = context.source(pipeline)
     topic = source.topic_state()
-    transaction = lake.begin(table)
-    if transaction.table().currentSnapshot() is None:  # it has never had rows
-        transaction.newAppend().commit()
-    current_state = state(transaction.table())
+    commit = lake.begin(table)
+    if commit.table.currentSnapshot() is None:  # it has never had rows
+        commit.append({})
+    current_state = state(commit.table)
     start_position = protocol.born(topic, source.starts(topic, {}), pipeline.spec)
     position = replace(start_position, snapshot=current_state.main, sequence=current_state.snapshots[current_state.main].sequence)
     properties = {
@@ -65,4 +65,4 @@ def _adopt(context: Context, lake: TableStore, pipeline: Pipeline) -> None:
         protocol.ADOPTED: "true",
         **recorded_moves.with_move(None, recorded_moves.ADOPT, position, current_state),
     }
-    moves.move_position(lake, transaction, position, properties)
+    moves.move_position(commit, position, properties)

@@ -166,7 +166,7 @@ class Attempt:
         if self.source.ids() != topic.topics:
             return Verdict.AGAIN
         try:
-            moves.prepare(own.table, self.attempt, prepared.position, prepared.forget)
+            moves.prepare(self.lake.begin(own.table), self.attempt, prepared.position, prepared.forget)
         except CommitRefused as error:
             return self._restage(error)
         identifier = self.pipeline.table.identifier

@@ -77,9 +77,8 @@ def change(lake: TableStore, table: Any, statements: Callable[[str], Iterable[st
             with commit_answers():
                 lake.spark.sql(statement)
         try:
-            moves.advance(
-                lake, lake.begin(table), attempt, base, other_attempt, {protocol.SETTLED: str(_settled(lake, table, branch))}
-            )
+            settled = str(_settled(lake, table, branch))
+            moves.advance(lake.begin(table), attempt, base, other_attempt, {protocol.SETTLED: settled})
         except CommitRefused:
             removal.sweep(lake, lake.load(".".join(_parts(table))), attempt)
             raise

@@ -123,9 +123,9 @@ def begin_again(lake: TableStore, pipeline: Pipeline) -> None:
         side_table = lake.find(side.identifier)
         if side_table is None:
             continue
-        transaction = lake.begin(side_table)
+        commit = lake.begin(side_table)
         table = lake.load(
             pipeline.table.identifier
-        )  # after the transaction began: the table that is checked is the one that is emptied
-        if table is not None and transaction.table().properties().get(_OWNER_UUID) != str(table.uuid()):
-            moves.empty(lake, transaction, {_OWNER_UUID: str(table.uuid()), protocol.SETTLED: "0"})
+        )  # after the commit began: the table that is checked is the one that is emptied
+        if table is not None and commit.table.properties().get(_OWNER_UUID) != str(table.uuid()):
+            moves.empty(lake, commit, {_OWNER_UUID: str(table.uuid()), protocol.SETTLED: "0"})

@@ -124,17 +124,17 @@ def join_topics(context: Context, pipeline: Pipeline, opened: TableState, topic:
     table = lake.load(pipeline.table.identifier)
     if table is None:
         return
-    transaction = lake.begin(table)
-    current_state = state(transaction.table())
+    commit = lake.begin(table)
+    current_state = state(commit.table)
     if (current_state.uuid, current_state.main, current_state.position) == (opened.uuid, opened.main, opened.position):
         new_position = replace(
             opened.position, attempt=attempt, batch=opened.position.batch + 1, bad=0, forget=None,
             rewound=False, replay=False, topics=topic.topics, ends=ends,
             snapshot=current_state.main, sequence=current_state.snapshots[current_state.main].sequence,
         )  # fmt: skip
-        recorded = transaction.table().properties().get(recorded_moves.PROPERTY)
+        recorded = commit.table.properties().get(recorded_moves.PROPERTY)
         record = recorded_moves.with_move(recorded, recorded_moves.NEW_TOPIC, new_position, current_state)
-        moves.move_position(lake, transaction, new_position, {protocol.OWNER: refusals.owner(pipeline), **record})
+        moves.move_position(commit, new_position, {protocol.OWNER: refusals.owner(pipeline), **record})
 
 
 def _with_columns(lake: TableStore, pipeline: Pipeline, table: Any) -> Any:

@@ -11,9 +11,10 @@ from functools import partial
 
 from framework.base.errors import SluiceError
 from framework.core.context.context import Context
-from framework.core.iceberg import metadata, published, removal
+from framework.core.iceberg import metadata, published
 from framework.core.iceberg.commit import again
 from framework.core.iceberg.metadata import Metadata
+from framework.core.iceberg.updates import without_own
 from framework.core.rules import protocol, refusals
 from framework.plan import Catalog, Follower, Pipeline, Plan
 from framework.systems import catalogs
@@ -83,7 +84,7 @@ def forget_tags(context: Context, pipeline: Pipeline, publication: Publication) 
     def once() -> None:
         table = lake.load(name)
         if table is not None:
-            removal.unpin(table, publication.follower.tags)
+            without_own(table, publication.follower.tags)
 
     again(name, once)
 

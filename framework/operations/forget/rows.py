@@ -39,11 +39,11 @@ def remember(lake: TableStore, name: str, key: PersonKey) -> None:
     """Adds the key to those whose rows no batch adds again. This moves main, so that a running batch is staged again."""
 
     def once() -> None:
-        transaction = lake.begin(lake.load(name))
-        before = forgotten.read(transaction.table().properties()) or Forgotten()
+        commit = lake.begin(lake.load(name))
+        before = forgotten.read(commit.table.properties()) or Forgotten()
         after = before.and_also(key.columns, key.combinations)
         if after != before:
-            lake.mark_by_commit(transaction, {PROPERTY: after.text(), **_REWRITES}, {FORGETS: "remembered"})
+            lake.mark_by_commit(commit, {PROPERTY: after.text(), **_REWRITES}, {FORGETS: "remembered"})
 
     again(name, once)
 
@@ -101,7 +101,7 @@ def _write_state(lake: TableStore, pipeline: Pipeline, branch: str, key_conditio
         with commit_answers():
             writer.option(f"snapshot-property.{protocol.ATTEMPT}", attempt).overwrite(functions.lit(True))
         try:
-            moves.replace_state(lake, lake.begin(_table(lake, pipeline)), branch, attempt)
+            moves.replace_state(lake.begin(_table(lake, pipeline)), branch, attempt)
         except (CommitRefused, CommitUnknown):
             removal.sweep(lake, _table(lake, pipeline), attempt)
             raise
@@ -126,10 +126,10 @@ def end(context: Context, lake: TableStore, pipeline: Pipeline) -> int:
 
 def _commit_end(lake: TableStore, pipeline: Pipeline, digest: str) -> None:
     """Makes the last commit, with the position in its summary, so that a later rollback finds one."""
-    transaction = lake.begin(_table(lake, pipeline))
-    position = state(transaction.table()).position
+    commit = lake.begin(_table(lake, pipeline))
+    position = state(commit.table).position
     position_entry = {protocol.POSITION: position.short_text()} if position is not None else {}
-    lake.mark_by_commit(transaction, {}, {FORGETS: digest, **position_entry})
+    lake.mark_by_commit(commit, {}, {FORGETS: digest, **position_entry})
 
 
 def _rewrite(lake: TableStore, pipeline: Pipeline) -> None:
@@ -159,14 +159,13 @@ def _ended(lake: TableStore, pipeline: Pipeline, digest: str) -> Any | None:
 
 def _settle(lake: TableStore, pipeline: Pipeline, end_snapshot: Any) -> None:
     """Moves the position to the last commit of `forget`, unless a batch was published since."""
-    transaction = lake.begin(_table(lake, pipeline))
-    position = state(transaction.table()).position
+    commit = lake.begin(_table(lake, pipeline))
+    position = state(commit.table).position
     if (
         position is not None and position.sequence < end_snapshot.sequenceNumber()
     ):  # main was not rolled back: that was checked earlier
-        moves.move_position(
-            lake, transaction, replace(position, snapshot=end_snapshot.snapshotId(), sequence=end_snapshot.sequenceNumber())
-        )
+        end_position = replace(position, snapshot=end_snapshot.snapshotId(), sequence=end_snapshot.sequenceNumber())
+        moves.move_position(commit, end_position)
 
 
 def _table(lake: TableStore, pipeline: Pipeline) -> Any:

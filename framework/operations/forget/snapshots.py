@@ -15,10 +15,11 @@ from framework.base import amounts
 from framework.base.errors import RefusedError, SluiceError
 from framework.core.context.context import Context
 from framework.core.follow import follow, waiting
-from framework.core.iceberg import metadata, published, removal
+from framework.core.iceberg import metadata, published
 from framework.core.iceberg.commit import RETRY_HINT, again
 from framework.core.iceberg.lake import TableStore
 from framework.core.iceberg.metadata import Metadata
+from framework.core.iceberg.updates import without_own
 from framework.core.maintain import expire, readers
 from framework.core.rules import attempts, protocol
 from framework.operations.forget.expiring import Deleted, Expiring
@@ -122,7 +123,7 @@ def expire_older(
         return Expired((), Deleted(0, 0))
     pin_names = (*pins(table, pipeline, end_snapshot), *filter(holds, _diverged(table, pipeline, end_snapshot)))
     removed_pins = tuple(pin for pin in pin_names if pin != protocol.BRANCH + attempt)
-    again(name, lambda: removal.unpin(lake.load(name), removed_pins))
+    again(name, lambda: without_own(lake.load(name), removed_pins))
     kept_snapshots = {snapshot for ref, snapshot in table.refs.items() if ref not in removed_pins} | _since(table, end_snapshot)
     expiring = Expiring(lake, pipeline, name, table.uuid)
     files = expiring.remember()

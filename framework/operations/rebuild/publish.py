@@ -14,6 +14,7 @@ from framework.core.iceberg.commit import Outcome, commit, refused
 from framework.core.iceberg.jvm_state import state
 from framework.core.iceberg.lake import TableStore
 from framework.core.iceberg.second_identity import GOING, second_pipeline
+from framework.core.iceberg.updates import Commit
 from framework.core.publish import side_tables
 from framework.core.publish.sweep import withdraw
 from framework.core.publish.tables import write_properties
@@ -103,40 +104,40 @@ class Publishing:
         """Swaps the second table in; None if it needs more batches first, or has to begin again."""
 
         def judge() -> Outcome[Rebuilt | None] | Callable[[], Rebuilt]:
-            transaction = self.lake.begin(load_table(self.lake, self.pipeline))
-            current = state(transaction.table())
+            swap = self.lake.begin(load_table(self.lake, self.pipeline))
+            current = state(swap.table)
             if current.position is not None and current.position.attempt == self.attempt:
                 return Outcome(Rebuilt(self.pipeline, new_position.batch, current.position.snapshot))
             if (current.uuid, current.main, current.position) != (own_state.uuid, own_state.main, own_state.position):
                 return Outcome(None)
-            if transaction.table().snapshot(protocol.BRANCH + self.attempt) is None:
+            if swap.table.snapshot(protocol.BRANCH + self.attempt) is None:
                 return Outcome(None)  # another process took this attempt for dead
-            changes = second_table.wanted_changes(self.lake, self.pipeline, transaction.table())
+            changes = second_table.wanted_changes(self.lake, self.pipeline, swap.table)
             own_table = load_table(self.lake, self.pipeline)
             fits = replaced_table.can_swap(self.lake, own_table, changes, self.pipeline.table, second)
-            if not fits or not second_table.knows_forgotten(transaction.table(), changes, second):
+            if not fits or not second_table.knows_forgotten(swap.table, changes, second):
                 return Outcome(
                     None
                 )  # its columns were changed or a person was forgotten meanwhile: the second table begins again
-            return partial(self._swap, transaction, changes, second, second_state, new_position)
+            return partial(self._swap, swap, changes, second, second_state, new_position)
 
         identifier = self.pipeline.table.identifier
         hint = f"nothing was lost: `sluice rebuild {self.pipeline.name}` resumes from here"
         return commit(judge, partial(refused, identifier, hint=hint, code="not-published"))
 
     def _swap(
-        self, transaction: Any, changes: tuple[Change, ...], second: Any, second_state: TableState, new_position: Position
+        self, swap: Commit, changes: tuple[Change, ...], second: Any, second_state: TableState, new_position: Position
     ) -> Rebuilt:
         self.context.reached("rebuild_checked")
         properties = {
             **write_properties(self.pipeline),
             protocol.REBUILT: second_state.uuid,
             protocol.OWNER: refusals.owner(self.pipeline),
-            **second_table.forgotten_keys(transaction.table(), changes),
+            **second_table.forgotten_keys(swap.table, changes),
         }
         try:
             snapshot = replaced_table.swap_in(
-                self.lake, transaction, changes, self.pipeline.table, second, second_state.main, new_position, properties
+                self.lake, swap, changes, self.pipeline.table, second, second_state.main, new_position, properties
             )
         except (CommitRefused, CommitUnknown) as error:
             self.cause = str(error)

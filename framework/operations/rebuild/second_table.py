@@ -98,11 +98,11 @@ def _throw_away(lake: TableStore, pipeline: Pipeline, table: Any) -> None:
     and then checks for the mark: so either that run sees the mark, or this one sees the branch."""
     second = second_pipeline(pipeline).table
     try:
-        transaction = lake.begin(table)
-        if not all(map(attempts.is_dead, at_work(transaction.table()))):
+        commit = lake.begin(table)
+        if not all(map(attempts.is_dead, at_work(commit.table))):
             hint = "another rebuild is running: wait for it, or stop it"
             raise SluiceError("run-under-way", f"a batch is being written to {second.identifier}", hint)
-        lake.mark_as_seen(transaction, {GOING: "true"})
+        lake.mark_as_seen(commit, {GOING: "true"})
     except (CommitRefused, CommitUnknown) as error:
         raise _not_dropped(pipeline, error) from None
     own_table = lake.load(pipeline.table.identifier)  # after the mark: from now on no rebuild takes over the files

@@ -90,8 +90,8 @@ def _move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
     if current.position is not None:
         side_tables.roll_forward(lake, pipeline, current.uuid, current.position)
     with attempts.attempt() as attempt:
-        transaction = lake.begin(table)
-        current = state(transaction.table())
+        commit = lake.begin(table)
+        current = state(commit.table)
         if (current.uuid, current.main, current.position) != (
             accepts.refused.uuid,
             accepts.refused.main,
@@ -101,10 +101,10 @@ def _move(context: Context, pipeline: Pipeline, accepts: Acceptance) -> None:
         new_position = replace(accepts.position, attempt=attempt, batch=accepts.position.batch + 1, bad=0, replay=False)
         if new_position.rewound:
             new_position = replace(new_position, rebuilt=new_position.batch)
-        if transaction.table().snapshot(new_position.snapshot) is None:  # expired, and its tag deleted
+        if commit.table.snapshot(new_position.snapshot) is None:  # expired, and its tag deleted
             new_position = replace(new_position, snapshot=current.main, sequence=current.snapshots[current.main].sequence)
-        record = _recorded(transaction.table().properties(), accepts, new_position)
-        moves.move_position(lake, transaction, new_position, record, main=accepts.main)
+        record = _recorded(commit.table.properties(), accepts, new_position)
+        moves.move_position(commit, new_position, record, main=accepts.main)
         attempts.forget(attempt)
     side_tables.roll_forward(lake, pipeline, current.uuid, new_position)
 
