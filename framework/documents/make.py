@@ -54,7 +54,7 @@ def parts(
         plan, problems, runnable = _parts(environment, written, {}, logins)
 
     def again(extra_schemas: OtherSubjects) -> LaterPlan:
-        plan, problems, runnable = context.run(_parts, environment, written, extra_schemas)
+        plan, problems, runnable = context.copy().run(_parts, environment, written, extra_schemas)
         return LaterPlan(replace(plan, again=again), problems, runnable)
 
     return replace(plan, again=again), problems, runnable

@@ -65,6 +65,7 @@ WORDS: Mapping[type, Words] = {
     ),
     model.Explode: Words("Each", "list into"),
     model.Remember: Words("Memory", "columns state", never="admit"),
+    model.Measure: Words("Measure", "bounds"),
     model.State: Words("State", "name columns says keep_for outlives_rebuild"),
     model.Masks: Words("Masks", "keys paths encrypted joined"),
     model.MaskKey: Words("MaskKey", "id secret"),

@@ -9,7 +9,8 @@ from __future__ import annotations
 import base64
 import os
 import socket
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Timer
@@ -79,14 +80,21 @@ class _Watch:
             timer.cancel()
 
 
+class _Line(threading.local):
+    """The session of one thread and the watch over its sockets: a request that takes too long ends no other thread's."""
+
+    def __init__(self, opened: Callable[[_Watch], Session]) -> None:
+        self.watch = _Watch()
+        self.session = opened(self.watch)
+
+
 class Channel:
     """A channel to one address. `login` is a name and a password; `accept` the form of answers."""
 
     def __init__(self, url: str, login: tuple[str, str] | None, accept: str, max_bytes: int = MOST_BYTES) -> None:
         self._url = url
-        self._watch = _Watch()
         self._max_bytes = max_bytes
-        self._session = self._opened(login, accept)
+        self._line = _Line(lambda watch: self._opened(watch, login, accept))
         self._secrets = _sent_as(*login) if login else ()
 
     def without_login(self, text: str) -> str:
@@ -102,10 +110,11 @@ class Channel:
         from requests.exceptions import InvalidHeader, RequestException, SSLError, Timeout
         from urllib3.exceptions import HTTPError, ReadTimeoutError
 
+        watch = self._line.watch
         try:
-            with self._watch.within(seconds):
+            with watch.within(seconds):
                 timeout = (min(CONNECTING, seconds), seconds)
-                with self._session.request(
+                with self._line.session.request(
                     method, self._url + path, json=body, data=form, headers=headers, timeout=timeout, stream=True,
                     allow_redirects=False,
                 ) as response:  # fmt: skip
@@ -118,14 +127,14 @@ class Channel:
         except SSLError as error:
             raise Untrusted(_end(error)) from None
         except (RequestException, HTTPError, OSError) as error:
-            raise Silent("does not answer in time" if self._watch.over else f"does not answer: {_end(error)}") from None
-        if self._watch.over:  # an answer without a length ends where its connection does
+            raise Silent("does not answer in time" if watch.over else f"does not answer: {_end(error)}") from None
+        if watch.over:  # an answer without a length ends where its connection does
             raise Silent("does not answer in time")
         if missing:
             raise Silent("breaks off in the middle of an answer")
         return reply
 
-    def _opened(self, login: tuple[str, str] | None, accept: str) -> Session:
+    def _opened(self, watch: _Watch, login: tuple[str, str] | None, accept: str) -> Session:
         from requests.auth import HTTPBasicAuth
 
         session = _staying()
@@ -136,7 +145,7 @@ class Channel:
         session.verify = os.environ.get("REQUESTS_CA_BUNDLE") or True
         # Without a login, `requests` would read one from ~/.netrc.
         session.auth = HTTPBasicAuth(login[0].encode(), login[1].encode()) if login else _as_it_is
-        adapter = _watched(self._watch)
+        adapter = _watched(watch)
         session.mount("http://", adapter)
         session.mount("https://", adapter)
         return session

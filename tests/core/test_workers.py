@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import json
 import os
 import signal
@@ -22,8 +23,10 @@ from framework.core.run.events import BatchDone, Ended, Event
 from framework.core.run.failures import raising
 from framework.core.run.run import batches, never
 from framework.core.run.workers import Workers, runs_of
+from framework.core.spark import session
+from framework.documents import make
 from framework.plan import Pipeline
-from tests.support.project import Project
+from tests.support.project import Project, plan_for
 from tests.support.selection import few
 from tests.support.victims import PATIENCE, victim
 
@@ -274,3 +277,65 @@ def test_a_ledger_of_kills_in_threads(many: Project, kills: int, tmp_path: Path)
     run(context, 3)
     many.assert_exactly_once()
     assert_they_agree(context)
+
+
+def test_the_second_ctrl_c_waits_for_no_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch_ends = threading.Event()
+
+    def run_one(_context: Any, one: Pipeline, _stopped: Callable[[], bool]) -> Iterator[Event]:
+        yield Ended(one)
+        _thread.interrupt_main()
+        batch_ends.wait(30)
+
+    workers = threads(monkeypatch, run_one, 1)
+    with pytest.raises(KeyboardInterrupt):
+        list(workers.run([pipeline("slow")]))
+    assert not batch_ends.is_set()
+    batch_ends.set()
+    workers.end()
+
+
+class TestSiblings:
+    """Contexts of threads beside each other, with sessions that are made up: what counts is when one is made."""
+
+    @pytest.fixture
+    def host(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Context:
+        jvms = iter(range(10))
+        monkeypatch.setattr(session, "refuse_older", lambda _: None)
+        monkeypatch.setattr(session, "stop", lambda _: None)
+        monkeypatch.setattr(session, "leave", lambda _: None)
+        monkeypatch.setattr(session, "sibling", lambda spark, _: f"beside {spark}")
+        monkeypatch.setattr(session, "is_gone", lambda spark: str(spark).endswith("0"))
+        plan = plan_for(tmp_path, "127.0.0.1:1")
+        return Context(plan, spark=lambda: cast(Any, f"jvm {next(jvms)}"), warm=False)
+
+    def test_a_thread_that_did_nothing_while_the_jvm_ended_begins_another_session(self, host: Context) -> None:
+        busy, idle = host.sibling(), host.sibling()
+        assert [str(busy.spark), str(idle.spark)] == ["beside jvm 0", "beside jvm 0"]
+        busy.forget_spark_if_gone()
+        assert idle.has_lost_spark()
+        assert [str(busy.spark), str(idle.spark)] == ["beside jvm 1", "beside jvm 1"]
+        assert not idle.has_lost_spark()
+        idle.forget_spark_if_gone()
+        assert str(busy.spark) == "beside jvm 1"
+
+    def test_few_rows_make_no_jvm_slow_that_stays(self, host: Context) -> None:
+        host.sibling().expect(100)
+        assert host.rows is None
+
+    def test_threads_share_what_the_registry_said(self, host: Context) -> None:
+        assert host.sibling().schemas is host.schemas
+
+
+def test_a_plan_is_made_again_by_two_threads_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, both, parts = plan_for(tmp_path, "127.0.0.1:1"), threading.Barrier(2), make._parts
+
+    def slow_parts(*arguments: Any) -> Any:
+        both.wait(10)
+        return parts(*arguments)
+
+    monkeypatch.setattr(make, "_parts", slow_parts)  # else one of them could be done before the other begins
+    assert plan.again is not None
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(plan.again, [{}, {}])
+    assert first.plan.pipelines == second.plan.pipelines

@@ -133,7 +133,7 @@ def test_no_login_is_sent_that_the_spec_does_not_name(tmp_path: Path, monkeypatc
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     with serving(lambda _: [1]) as server:
         registry = server.registry()
-        registry._connected()._session.trust_env = True  # as for every address but this machine's own
+        registry._connected()._line.session.trust_env = True  # as for every address but this machine's own
         assert registry.numbers("s") == (1,)
     assert "authorization" not in server.requests[0].lower()
 

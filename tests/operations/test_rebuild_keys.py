@@ -95,6 +95,21 @@ def test_a_table_gets_other_keys(keyed: Project, options: str) -> None:
 
 
 @pytest.mark.long
+def test_a_key_gets_another_type(keyed: Project) -> None:
+    """Deletes that were remembered by the former column are not kept: nothing could be compared with them."""
+    keyed.template = keyed.template.replace("id: bigint", "id: 'decimal(20, 0)'")
+    assert run_rebuild(keyed) is not None
+    assert current_rows(keyed) == [(0, "c"), (1, "c"), (2, "c"), (3, "c"), (4, "a"), (5, "b"), (6, "a"), (7, "b")]
+    branches = [name for (name,) in keyed.sql("select name from {table}.refs where name like 'sluice-deletes-%'")]
+    remembered = [keyed.sql(f"select id from {{table}}.`branch_{branch}`") for branch in branches]
+    assert sorted(id_ for rows in remembered for (id_,) in rows) == [8, 9]
+    send(keyed, (8, "late", 45))
+    keyed.run()
+    assert len(current_rows(keyed)) == 8
+    nothing_left(keyed)
+
+
+@pytest.mark.long
 def test_to_a_history_and_back_to_appends(keyed: Project) -> None:
     with_into(keyed, "write: history, keys: [id], deletes: {when: gone}")
     assert run_rebuild(keyed) is not None

@@ -68,6 +68,7 @@ class Context:
         self._kafka: dict[str, Kafka] = {}
         self._lakes: dict[str, TableStore] = {}
         self._host: Context | None = None  # whose JVM this one's session is in
+        self._jvms = 0  # that have ended so far, of the host if there is one
         self._lock = threading.RLock()
 
     def sibling(self) -> Context:
@@ -76,7 +77,7 @@ class Context:
             self.plan, lambda: session.sibling(self.spark, self.plan), self.reached, self._commit, self._source, self._until,
             clock=self.clock,
         )  # fmt: skip
-        context._host = self
+        context._host, context.schemas = self, self.schemas
         return context
 
     @property
@@ -87,6 +88,7 @@ class Context:
     @property
     def spark(self) -> SparkSession:
         with self._lock:
+            self._forget_session_of_former_jvm()
             if self._spark is None:
                 handler = signal.getsignal(signal.SIGINT)
                 self._spark = self._start()
@@ -99,10 +101,11 @@ class Context:
     def expect(self, rows: int) -> None:
         """Prepares for work on about `rows` rows. A Spark that was started for few rows is ended if these are many; the next use
         starts another one."""
-        if self._stays:  # there is time for its Spark to become fast
-            return
         if self._host is not None:  # whose JVM others use, too
-            self._host.rows = max(rows, self._host.rows or 0)
+            if not self._host._stays:
+                self._host.rows = max(rows, self._host.rows or 0)
+            return
+        if self._stays:  # there is time for its Spark to become fast
             return
         self.rows = rows
         if self._own and self._spark is not None and session.is_outgrown(self._spark, rows):
@@ -152,6 +155,7 @@ class Context:
         return self.lake_of(pipeline.table.catalog)
 
     def lake_of(self, catalog: Catalog) -> TableStore:
+        self._forget_session_of_former_jvm()
         if catalog.name not in self._lakes:
             self._lakes[catalog.name] = TableStore(self.spark, catalog, self._commit)
         return self._lakes[catalog.name]
@@ -163,8 +167,21 @@ class Context:
                     session.leave(self._spark)
                 elif not warm.release(self._spark):
                     session.stop(self._spark)
+                self._jvms += self._host is None
                 self._spark = None
                 self._lakes.clear()
+
+    def _forget_session_of_former_jvm(self) -> None:
+        """Forgets a session whose JVM another thread has found gone; the next use begins another one."""
+        if self._host is not None and self._jvms != self._host._jvms:
+            self._jvms, self._spark = self._host._jvms, None
+            self._lakes.clear()
+
+    def has_lost_spark(self) -> bool:
+        """Whether the JVM of the session that is in use has ended."""
+        if self._host is not None and self._jvms != self._host._jvms:
+            return True
+        return self._spark is not None and session.is_gone(self._spark)
 
     def forget_spark_if_gone(self) -> None:
         """Stops a session whose JVM has ended; the next use starts another one."""

@@ -57,7 +57,8 @@ def expire(lake: TableStore, table: Any, snapshots: Collection[int], collector: 
         return
     # Finding these files takes long, so a commit that is never made does it.
     search = lake.begin(table)
-    before = {snapshot.snapshotId() for snapshot in search.table.snapshots()}
+    with commit_answers():
+        before = {snapshot.snapshotId() for snapshot in search.table.snapshots()}
     search.expire(snapshots, collector)
     commit(lambda: partial(_expire_pinned, lake.begin(table), set(snapshots), before), CommitRefused)
 
@@ -65,9 +66,10 @@ def expire(lake: TableStore, table: Any, snapshots: Collection[int], collector: 
 def _expire_pinned(expiry: Commit, snapshots: Collection[int], before: Collection[int]) -> None:
     """Expires the snapshots by a commit that also moves main: a server removes main with its snapshot, so the commit is refused if main
     went back to one of them. It is also refused if a snapshot that is not in `before` has one of them as its parent, and so its files."""
-    new_snapshots = [snapshot for snapshot in expiry.table.snapshots() if snapshot.snapshotId() not in before]
-    if any(snapshot.parentId() in snapshots for snapshot in new_snapshots):
-        raise CommitRefused("another commit came before it")
+    with commit_answers():
+        new_snapshots = [snapshot for snapshot in expiry.table.snapshots() if snapshot.snapshotId() not in before]
+        if any(snapshot.parentId() in snapshots for snapshot in new_snapshots):
+            raise CommitRefused("another commit came before it")
     expiry.expire(snapshots, cleans=False)
     expiry.require_nothing_else()
     expiry.make()

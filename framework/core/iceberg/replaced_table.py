@@ -68,7 +68,7 @@ def swap_in(
     """Makes the table equal to a snapshot of the second one: columns, partitions, order, files, position and tag, in one commit.
     Returns the new snapshot. *Cost*: reads the metadata of each file."""
     with commit_answers():
-        before = commit.table
+        before = _Former(commit.table, planned)
         evolve.evolve(lake.apache, commit.transaction, changes, planned, replaced=True)
         if not _alike(commit.table, second):
             raise CommitRefused("the table's columns have changed")
@@ -77,7 +77,7 @@ def swap_in(
         everything = lake.iceberg.expressions.Expressions.alwaysTrue()
         commit.delete_rows(everything, {protocol.REBUILT: str(second.uuid())})
         empty_snapshot = commit.main
-        if planned.states or before.refs().containsKey(protocol.EMPTY):
+        if planned.states or before.has_states:
             _replace_state(lake, commit, planned, before, second)
         deletes = lake.files(second, snapshot, deletes=True)
         commit.add_rows(lake.files(second, snapshot), deletes, empty_snapshot, {protocol.POSITION: position.short_text()})
@@ -91,18 +91,33 @@ def swap_in(
         return position.snapshot
 
 
-def _replace_state(lake: TableStore, commit: Commit, planned: Table, before: Any, second: Any) -> None:
+class _Former:
+    """The table as it was, as far as it counts later: what a commit shows of it changes with each update."""
+
+    def __init__(self, table: Any, planned: Table) -> None:
+        self.has_states = bool(table.refs().containsKey(protocol.EMPTY))
+        self.branches = state_branches.branches(table)
+        self.words = table.properties().get(protocol.WRITE)
+        self.ids = {name: _id_of(table, name) for state in planned.states for name in state.columns}
+
+
+def _id_of(table: Any, column: str) -> int | None:
+    field = table.schema().findField(column)
+    return None if field is None else int(field.fieldId())
+
+
+def _replace_state(lake: TableStore, commit: Commit, planned: Table, before: _Former, second: Any) -> None:
     """Replaces the state by the second table's. State that outlives a rebuild, with the same meaning, is added to instead. The table
     is empty at this moment."""
     empty = commit.main
     staying_states = [state.name for state in planned.states if _stays(state, before, commit.table, second)]
-    staying_branches = [branch for name in staying_states for branch in state_branches.parts(before, name)]
+    beginnings = tuple(protocol.state_branch(name, "") for name in staying_states)
     with commit.references() as references:
         if planned.states:
             references.tag(protocol.EMPTY, empty)
         else:
             references.untag(protocol.EMPTY)
-        references.remove(*(branch for branch in state_branches.branches(before) if branch not in staying_branches))
+        references.remove(*(branch for branch in before.branches if not branch.startswith(beginnings)))
     for branch in state_branches.branches(second):
         if not commit.table.refs().containsKey(branch):
             with commit.references() as references:
@@ -110,12 +125,11 @@ def _replace_state(lake: TableStore, commit: Commit, planned: Table, before: Any
         commit.append({}, branch, lake.files(second, second.snapshot(branch).snapshotId()))
 
 
-def _stays(state: State, before: Any, after: Any, second: Any) -> bool:
+def _stays(state: State, before: _Former, after: Any, second: Any) -> bool:
     """Whether the state's rows mean the same `before` and `after`: the columns are the same, also to Iceberg."""
-    if not state.outlives_rebuild or before.properties().get(protocol.WRITE) != second.properties().get(protocol.WRITE):
+    if not state.outlives_rebuild or before.words != second.properties().get(protocol.WRITE):
         return False
-    fields = ((before.schema().findField(name), after.schema().findField(name)) for name in state.columns)
-    return all(old is not None and new is not None and old.fieldId() == new.fieldId() for old, new in fields)
+    return all(before.ids[name] is not None and before.ids[name] == _id_of(after, name) for name in state.columns)
 
 
 def _alike(table: Any, other_table: Any) -> bool:

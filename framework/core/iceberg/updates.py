@@ -156,7 +156,8 @@ class Commit(Updates):
     @property
     def main(self) -> int:
         """Main's newest snapshot, with the updates so far."""
-        return int(self.table.currentSnapshot().snapshotId())
+        with commit_answers():
+            return int(self.table.currentSnapshot().snapshotId())
 
     def require_nothing_else(self, main: int | None = None) -> None:
         """Makes the commit fail if anything was committed since it began. `main` is where main was when it began, if the commit has moved
@@ -182,7 +183,8 @@ class Commit(Updates):
 
         A catalog that compares only the branches that a commit sets has to set this one first, to `other_snapshot`.
         """
-        tip = self.table.snapshot(branch)
+        with commit_answers():
+            tip = self.table.snapshot(branch)
         if not self._checks_all and tip is not None and tip.snapshotId() != other_snapshot:
             with self.references() as references:
                 references.move(branch, other_snapshot)

@@ -22,6 +22,7 @@ from framework.core.publish.batch import Backlog, Batch, next_batch
 from framework.core.rules import journal
 from framework.core.run.events import BatchDone, Began, Ended, Event, Failed, LeftOut, Maintained
 from framework.core.run.failures import named
+from framework.core.spark.causes import spark_ended
 from framework.plan import Pipeline, in_order
 
 _FOLLOW = 60.0  # seconds of batches after which followers catch up
@@ -154,7 +155,9 @@ def _batches(context: Context, pipeline: Pipeline, stopped: Callable[[], bool]) 
             if journal.read(pipeline.journal_name).paused:
                 return
     except Exception as error:
-        named_error = named(pipeline, error)
+        # Another thread may have reset PySpark after the end of its JVM, so that anything can have failed here.
+        is_lost = not isinstance(error, SluiceError) and context.has_lost_spark()
+        named_error = named(pipeline, spark_ended() if is_lost else error)
         if isinstance(named_error, SparkEnded) and stopped():
             return  # the signal that stops this process may stop Spark too: no message is lost
         journal.record_failure(pipeline.journal_name, named_error)

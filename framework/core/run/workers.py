@@ -32,7 +32,7 @@ def runs_of(context: Context, count: int) -> Iterator[Runs]:
     workers = Workers(context, count)
     try:
         yield workers.run
-    except KeyboardInterrupt:  # the second Ctrl-C: nothing is waited for
+    except KeyboardInterrupt:
         workers.leave()
         raise
     except BaseException:
@@ -86,6 +86,9 @@ class Workers:
                 order.done(event.name)
                 if event.error is not None:
                     raise event.error
+        except KeyboardInterrupt:  # the second Ctrl-C: nothing is waited for
+            self.leave()
+            raise
         finally:
             closed.set()
             while under_way and not self._left.is_set():

@@ -6,9 +6,10 @@ becomes a bad row only if the registry answers that it has no such schema.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 from framework.base.errors import BatchError, SpecError, UnreachableError
 from framework.base.patience import REGISTRY, REGISTRY_FOR_BATCH
@@ -31,17 +32,24 @@ class UnknownSchemas(Exception):
 
 @dataclass
 class LiveSchemas:
-    """The schemas of one process. `also` has schemas outside the topic's subject, by topic and id; None: the registry has none."""
+    """The schemas of one process, for all of its threads, one at a time. `also` has schemas outside the topic's subject, by topic and id;
+    None: the registry has none."""
 
     plan: Plan
     also: dict[str, dict[int, Schema | None]] = field(default_factory=dict)
+    _: KW_ONLY
     _absent: dict[tuple[str, int], float] = field(default_factory=dict)
     _registries: dict[str, Registry] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def current(self, pipeline: Pipeline) -> Pipeline:
         """The pipeline with the registry's current schemas, planned again if these have changed."""
         if not any(topic.registered for topic in pipeline.topics):
             return pipeline
+        with self._lock:
+            return self._current(pipeline)
+
+    def _current(self, pipeline: Pipeline) -> Pipeline:
         pipeline = _aimed(self.plan.pipeline(pipeline.name) or pipeline, pipeline)
         # A list: each subject is asked for, even after one that moved.
         moves = [self._moved(topic, registered) for topic in pipeline.topics for registered in topic.registered]
@@ -54,6 +62,10 @@ class LiveSchemas:
 
     def learn(self, pipeline: Pipeline, ids: Iterable[int]) -> Pipeline:
         """The pipeline, planned again with the schemas of these ids, which messages name."""
+        with self._lock:
+            return self._learned(pipeline, ids)
+
+    def _learned(self, pipeline: Pipeline, ids: Iterable[int]) -> Pipeline:
         sorted_ids = sorted(ids)
         for topic in pipeline.topics:
             registry = self._registry(topic, REGISTRY_FOR_BATCH)

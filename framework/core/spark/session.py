@@ -213,7 +213,9 @@ def leave(spark: SparkSession) -> None:
     from py4j.protocol import Py4JError
 
     with suppress(Py4JError, ConnectionError):
-        cast(Any, spark)._jvm.sluice.SecretCatalog.closeCatalogs(spark._jsparkSession)
+        jvm: Any = spark._jvm
+        jvm.sluice.SecretCatalog.closeCatalogs(spark._jsparkSession)
+        jvm.sluice.ChangedFiles.forget(spark._jsparkSession)
 
 
 def has_jars(jvm: Any) -> bool:
@@ -289,7 +291,9 @@ def stop(spark: SparkSession) -> None:
         if host is None:
             spark.stop()
         else:
-            cast(Any, spark)._jvm.sluice.SecretCatalog.forget(spark._jsparkSession)
+            jvm: Any = spark._jvm
+            jvm.sluice.SecretCatalog.forget(spark._jsparkSession)
+            jvm.sluice.ChangedFiles.forget(spark._jsparkSession)
             activate(host)
     if host is None:
         end_jvm()

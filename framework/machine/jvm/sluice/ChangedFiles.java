@@ -55,7 +55,16 @@ public final class ChangedFiles {
 
   /** What this session stages: another one, whose thread reads the same table, goes on with its own. */
   private static String ofSession() {
-    return PREFIX + ((SparkSession) SparkSession.active()).sessionUUID() + "-";
+    return of((SparkSession) SparkSession.active());
+  }
+
+  private static String of(SparkSession session) {
+    return PREFIX + session.sessionUUID() + "-";
+  }
+
+  /** Forgets all that a session has staged, which has ended. */
+  public static void forget(SparkSession session) {
+    StagedFiles.forgetAll(of(session));
   }
 
   private void compare(FileScanTask before, FileScanTask now) {

@@ -28,7 +28,17 @@ public final class StagedFiles implements TableCatalog {
 
   /** Forgets those of a command that has ended. */
   static void clear() {
-    STAGED.clear();
+    forgetAll("");
+  }
+
+  /** Forgets those under ids that begin like this. */
+  static void forgetAll(String prefix) {
+    STAGED.forEach((id, table) -> {
+      if (id.startsWith(prefix)) {
+        ScanTaskSetManager.get().removeTasks(table, id);
+        STAGED.remove(id);
+      }
+    });
   }
 
   private String name;
