@@ -26,6 +26,7 @@ from framework.core.run.workers import Workers, runs_of
 from framework.core.spark import session
 from framework.documents import make
 from framework.plan import Pipeline
+from tests.support.onward_topics import messages
 from tests.support.project import Project, plan_for
 from tests.support.selection import few
 from tests.support.victims import PATIENCE, victim
@@ -265,7 +266,10 @@ def test_threads_that_are_left_end_also_where_nobody_reads_their_events(monkeypa
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("kills", [int(os.environ.get("KILLS", "5"))])
-def test_a_ledger_of_kills_in_threads(many: Project, kills: int, tmp_path: Path) -> None:
+def test_a_ledger_of_kills_in_threads(many: Project, kills: int) -> None:
+    """Appends, upserts, histories, totals, and rows that go on to a topic, whose repeats are known by their headers."""
+    into = "into: {{table: {namespace}.trades}}\n"
+    many.template = many.template.replace(into, f"{into}also: [{{{{topic: {{topic}}_on}}}}]\n")
     context = many.context()
     for number in range(kills):
         send(many, 30)
@@ -277,6 +281,14 @@ def test_a_ledger_of_kills_in_threads(many: Project, kills: int, tmp_path: Path)
     run(context, 3)
     many.assert_exactly_once()
     assert_they_agree(context)
+    records = messages(many)
+    places = {
+        (headers["sluice-commit"], headers["sluice-row"]): (value["_kafka_partition"], value["_kafka_offset"])
+        for _, value, headers in records
+    }
+    print(f"{len(many.rows())} rows, {len(records)} messages")
+    assert sorted(places.values()) == sorted((row["_kafka_partition"], row["_kafka_offset"]) for row in many.rows())
+    many.admin.delete_topics([f"{many.topic}_on"])
 
 
 def test_the_second_ctrl_c_waits_for_no_batch(monkeypatch: pytest.MonkeyPatch) -> None:
