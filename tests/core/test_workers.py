@@ -273,7 +273,7 @@ def test_a_ledger_of_kills_in_threads(many: Project, kills: int) -> None:
     context = many.context()
     for number in range(kills):
         send(many, 30)
-        point = KILL_POINTS[(number * 5 + 1) % len(KILL_POINTS)]
+        point = KILL_POINTS[number * 7 % len(KILL_POINTS)]
         with victim(many, point, signal.SIGKILL, "all:3") as process:
             process.wait(PATIENCE)
         print(f"killed at {point}")
