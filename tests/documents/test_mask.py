@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 import os
 import re
@@ -11,12 +12,15 @@ from urllib.parse import urlparse
 
 import pytest
 from click.testing import CliRunner
+from pyspark.sql import SparkSession
 
 from framework.base.errors import BatchError, SetupError
 from framework.host.cli import main
 from framework.operations.trials import preview_text
 from framework.operations.trials.preview import preview
 from framework.operations.undo import replay
+from framework.plan import MaskKey, SecretRef
+from framework.sql.masks import description
 from tests.support.dagster_commands import dagster
 from tests.support.file_texts import everything
 from tests.support.project import BASE, Project
@@ -165,6 +169,18 @@ def test_equal_values_have_equal_hashes(project: Project, monkeypatch: pytest.Mo
     project.run()
     assert len({row["a"] for row in project.rows()}) == 1
     assert len(project.rows()) == len(values)
+
+
+def test_a_hash_is_that_of_another_hmac(spark: SparkSession) -> None:
+    """For secrets around the length of SHA-256's blocks, and texts of no, one, and more than one of them."""
+    jvm: Any = spark._jvm
+    for length in (1, 16, 63, 64, 65, 200):
+        secret = "".join(chr(33 + number % 90) for number in range(length))
+        jvm.sluice.Keys.put("pii", secret)
+        key = hmac.digest(secret.encode(), b"sluice hmac", "sha256")
+        for text in ("", "a", "é", "ann@example.com", "x" * 55, "x" * 56, "x" * 64, "x" * 1_000):
+            expected = hmac.digest(key, text.encode(), "sha256")[:16].hex()
+            assert jvm.sluice.Mask.text(description("hmac", [MaskKey("k", SecretRef("pii"))]), text) == expected, (length, text)
 
 
 BAD = (b'{"id": "canary04", "email": "ann.canary01@example.com"}', b"canary12", {**ROW, "age": 7}, {**ROW, "born": "canary13"},

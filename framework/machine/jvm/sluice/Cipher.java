@@ -5,7 +5,6 @@ import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import java.util.Arrays;
-import javax.crypto.Mac;
 import javax.crypto.spec.IvParameterSpec;
 import javax.crypto.spec.SecretKeySpec;
 
@@ -17,35 +16,28 @@ import javax.crypto.spec.SecretKeySpec;
  * Not safe for several threads.
  */
 final class Cipher {
-  private static final String HMAC = "HmacSHA256";
   private static final int IV = 16;
 
-  private final Mac hashing;
-  private final Mac signing;
+  private final Hmac hashing;
+  private final Hmac signing;
   private final SecretKeySpec encrypting;
   private final javax.crypto.Cipher aes;
 
   Cipher(byte[] secret) {
     try {
-      Mac deriving = mac(secret);
-      hashing = mac(deriving.doFinal("sluice hmac".getBytes(StandardCharsets.UTF_8)));
-      signing = mac(deriving.doFinal("sluice siv".getBytes(StandardCharsets.UTF_8)));
-      encrypting = new SecretKeySpec(deriving.doFinal("sluice encrypt".getBytes(StandardCharsets.UTF_8)), "AES");
+      Hmac deriving = new Hmac(secret);
+      hashing = new Hmac(deriving.of("sluice hmac".getBytes(StandardCharsets.UTF_8)));
+      signing = new Hmac(deriving.of("sluice siv".getBytes(StandardCharsets.UTF_8)));
+      encrypting = new SecretKeySpec(deriving.of("sluice encrypt".getBytes(StandardCharsets.UTF_8)), "AES");
       aes = javax.crypto.Cipher.getInstance("AES/CTR/NoPadding");
     } catch (GeneralSecurityException error) {
       throw new IllegalStateException(error);
     }
   }
 
-  private static Mac mac(byte[] key) throws GeneralSecurityException {
-    Mac mac = Mac.getInstance(HMAC);
-    mac.init(new SecretKeySpec(key, HMAC));
-    return mac;
-  }
-
   /** 16 bytes, the same for equal values of all columns. */
   byte[] hash(byte[] value) {
-    return Arrays.copyOf(hashing.doFinal(value), IV);
+    return Arrays.copyOf(hashing.of(value), IV);
   }
 
   byte[] encrypt(byte[] column, byte[] value) {
@@ -66,9 +58,7 @@ final class Cipher {
 
   /** The length of the column's name comes first, so that no part of it can be taken for a part of the value. */
   private byte[] iv(byte[] column, byte[] value) {
-    signing.update(ByteBuffer.allocate(4).putInt(column.length).array());
-    signing.update(column);
-    return Arrays.copyOf(signing.doFinal(value), IV);
+    return Arrays.copyOf(signing.of(ByteBuffer.allocate(4).putInt(column.length).array(), column, value), IV);
   }
 
   private byte[] stream(byte[] iv, byte[] bytes, int from) {

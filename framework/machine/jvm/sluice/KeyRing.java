@@ -14,6 +14,7 @@ import java.util.Map;
 final class KeyRing {
   static final String TEXT = "enc:";
   static final byte[] BYTES = {0, 'S', 'L', 'X'};
+  private static final byte[] DIGITS = "0123456789abcdef".getBytes(StandardCharsets.US_ASCII);
 
   private final Map<String, Cipher> ciphers = new LinkedHashMap<>();
   private final String now;
@@ -28,12 +29,15 @@ final class KeyRing {
     head = ByteBuffer.allocate(BYTES.length + 1 + id.length).put(BYTES).put((byte) id.length).put(id).array();
   }
 
-  String hash(byte[] value) {
-    StringBuilder hex = new StringBuilder(32);
-    for (byte each : ciphers.get(now).hash(value)) {
-      hex.append(Character.forDigit(each >> 4 & 15, 16)).append(Character.forDigit(each & 15, 16));
+  /** Hexadecimal digits, as text's bytes. */
+  byte[] hash(byte[] value) {
+    byte[] hash = ciphers.get(now).hash(value);
+    byte[] hex = new byte[2 * hash.length];
+    for (int at = 0; at < hash.length; at++) {
+      hex[2 * at] = DIGITS[hash[at] >> 4 & 15];
+      hex[2 * at + 1] = DIGITS[hash[at] & 15];
     }
-    return hex.toString();
+    return hex;
   }
 
   String encrypt(byte[] column, byte[] value) {

@@ -113,7 +113,7 @@ public abstract class Mask<T> implements ScalarFunction<T> {
         return UTF8String.fromString(Networks.of(text.toString(), bits));
       }
       byte[] value = isNumber ? number(text.toString()) : text(text);
-      return UTF8String.fromString(does.equals("hmac") ? ring().hash(value) : ring().encrypt(column, value));
+      return does.equals("hmac") ? UTF8String.fromBytes(ring().hash(value)) : UTF8String.fromString(ring().encrypt(column, value));
     }
 
     /** Texts that look the same are the same: é in one character and in two. */
