@@ -19,16 +19,19 @@ from click.testing import CliRunner
 from framework.base.errors import RolledBack
 from framework.core.iceberg import metadata
 from framework.core.iceberg.at import OfBatch
-from framework.core.maintain import thinning
+from framework.core.iceberg.updates import Updates
+from framework.core.maintain import expire, thinning
 from framework.core.maintain.due import due
 from framework.core.maintain.maintain import KILL_POINTS, maintain
 from framework.core.rules import protocol, refusals
+from framework.core.spark.java_errors import CommitRefused
 from framework.host.cli import main
 from framework.host.cli.plan import next_run_lines
 from framework.operations.observe.next_run import next_runs
 from framework.operations.undo import accept as accepting, rollback
 from framework.operations.undo.accept import accept, refusal
 from tests.support.project import Project
+from tests.support.rollbacks import snapshots
 from tests.support.selection import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
@@ -270,3 +273,25 @@ def test_compacted_bad_rows_are_deleted_by_a_rollback(project: Project) -> None:
     assert {row["batch"] for row in project.rows(bad=True)} == {1, 2, 3}
     project.run()
     project.assert_exactly_once()
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_what_was_chosen_before_a_rollback_does_not_expire_behind_it(project: Project, index: int) -> None:
+    """Another program rolls the table back while maintenance looks for the files of old snapshots, and commits something. Without the
+    snapshots between, this would look as if nothing had been rolled back, and the messages would not be read again."""
+    project.make_topic()
+    for _ in range(3):
+        project.send_good(6)
+        project.run()
+    chosen = snapshots(project)[: index + 1]
+    project.sql(f"CALL lake.system.rollback_to_snapshot('{{bare}}', {chosen[-1]})")
+    lake, catalog, name = (
+        project.context().lake(project.pipeline),
+        project.pipeline.table.catalog,
+        project.pipeline.table.identifier,
+    )
+    Updates(lake.load(name)).append({})
+    with pytest.raises(CommitRefused, match="rolled back"):
+        expire.expire(lake, catalog, name, chosen)
+    with pytest.raises(RolledBack):
+        project.run()

@@ -13,6 +13,7 @@ from tests.model.search import (
     changed,
     in_turns,
     left,
+    maintained,
     mistaken,
     overtaken,
     play,
@@ -80,6 +81,7 @@ FINDS: dict[Broken, tuple[Callable[[], Iterator[Schedule]], set[str], str]] = {
     Broken.SETTLE_LATE: (some, set(), "times the row"),
     Broken.UNPINNED: (some, set(), "times the row"),
     Broken.EXPIRE_UNPINNED: (many, {"rollback"}, "main is gone"),
+    Broken.EXPIRE_UNJUDGED: (maintained, {"rollback", "foreign"}, "lost: the row"),
     Broken.CLIENT_ALONE: (left, set(), "a dead attempt's branch is left"),
     Broken.AGAIN_COUNTED: (overtaken, set(), "a batch gives up"),
 }
@@ -108,6 +110,7 @@ def test_a_hundred_thousand_schedules(merges: bool) -> None:
             unanswered(),
             in_turns(),
             taken_back(),
+            maintained(),
             scattered(2, LARGE),
         ),
         merges=merges,

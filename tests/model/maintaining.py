@@ -39,6 +39,8 @@ def maintain(world: World, _me: Actor) -> Steps:
     chosen = table.snapshots.keys() - _needed(table)
     yield ""
     base = world.table.current()
+    if world.broken is not Broken.EXPIRE_UNJUDGED and world.is_rolled_back():
+        return
     if world.catalog.merges:
         yield ""
     world.table.expire_only(base, chosen, pins=world.broken is not Broken.EXPIRE_UNPINNED)

@@ -140,6 +140,16 @@ def rolled_back() -> Iterator[Schedule]:
         yield ("a*", "grow", f"a{first}", "rollback", f"a{second}", "expire", "a*")
 
 
+def maintained() -> Iterator[Schedule]:
+    """Schedules of maintenance that goes on after the table was rolled back, by a person and by another program."""
+    for first, second, backs, happens in product(
+        range(1, 4), range(1, 8), (("r*",), ()), ((), ("foreign",), ("foreign", "restore"))
+    ):
+        for third in (1, 2, "*"):
+            yield (f"m{first}", "grow", "a*", f"m{second}", *backs, "rollback", *happens, f"m{third}", "m*")
+            yield (f"m{first}", f"m{second}", *backs, "rollback", *happens, f"m{third}", "m*")
+
+
 def unanswered() -> Iterator[Schedule]:
     """Each commit of one actor gets no answer, until it gives up; the first of them arrives later, while another works."""
     for first, steps, second in product(_STEPS, range(1, 4), (*_STEPS[::3], "*")):

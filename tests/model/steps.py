@@ -56,6 +56,7 @@ class Broken(Enum):
     SETTLE_LATE = "the same, on whatever was committed since that was asked"
     UNPINNED = "a position moves alone, in a catalog that compares nothing but branches and tags"
     EXPIRE_UNPINNED = "snapshots expire without main, there, though it may be at one of them by now"
+    EXPIRE_UNJUDGED = "snapshots that were chosen before a rollback expire behind it"
     CLIENT_ALONE = "an attempt is dead once its command is, though the JVM that it shared still writes for it"
     AGAIN_COUNTED = "beginning again because another batch was published counts as a try"
 

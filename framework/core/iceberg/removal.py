@@ -10,6 +10,7 @@ from typing import Any
 
 from framework.core.iceberg import deletable_files, state_branches
 from framework.core.iceberg.commit import commit
+from framework.core.iceberg.jvm_state import state
 from framework.core.iceberg.lake import TableStore
 from framework.core.iceberg.updates import Commit, Updates
 from framework.core.rules import protocol
@@ -52,21 +53,21 @@ def own_files(lake: TableStore, table: Any) -> tuple[TableFiles, tuple[str, ...]
 
 def expire(lake: TableStore, table: Any, snapshots: Collection[int], collector: Any) -> None:
     """Removes these snapshots and no others, and gives the files that only they had to `collector`."""
-    if lake.component.checks_all:
-        Updates(table).expire(snapshots, collector)
-        return
     # Finding these files takes long, so a commit that is never made does it.
     search = lake.begin(table)
     with commit_answers():
         before = {snapshot.snapshotId() for snapshot in search.table.snapshots()}
     search.expire(snapshots, collector)
-    commit(lambda: partial(_expire_pinned, lake.begin(table), set(snapshots), before), CommitRefused)
+    commit(lambda: partial(_expire_judged, lake.begin(table), set(snapshots), before), CommitRefused)
 
 
-def _expire_pinned(expiry: Commit, snapshots: Collection[int], before: Collection[int]) -> None:
-    """Expires the snapshots by a commit that also moves main: a server removes main with its snapshot, so the commit is refused if main
-    went back to one of them. It is also refused if a snapshot that is not in `before` has one of them as its parent, and so its files."""
+def _expire_judged(expiry: Commit, snapshots: Collection[int], before: Collection[int]) -> None:
+    """Expires the snapshots, if nothing else was committed since the table was judged: a server removes main with its snapshot. Refused if
+    main went back since the snapshots were chosen: they say what is to be read again. Also refused if a snapshot that is not in `before`
+    has one of them as its parent, and so its files."""
     with commit_answers():
+        if protocol.standing(state(expiry.table)) is protocol.Standing.ROLLED_BACK:
+            raise CommitRefused("the table was rolled back")
         new_snapshots = [snapshot for snapshot in expiry.table.snapshots() if snapshot.snapshotId() not in before]
         if any(snapshot.parentId() in snapshots for snapshot in new_snapshots):
             raise CommitRefused("another commit came before it")
