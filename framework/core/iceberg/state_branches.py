@@ -62,11 +62,12 @@ def _kept_snapshots(ref: Any) -> int:
 
 
 def roll_back(references: References, branch: str, published: Any) -> None:
-    """Moves the branch back to where it was when a batch was published. The batch's own state is staged after its rows."""
-    attempt, published_millis = published.summary().get(protocol.ATTEMPT), published.timestampMillis()
+    """Moves the branch back to where it was when a batch was published. The batch's own state is staged after its rows. Numbers tell what
+    came later: a clock can step back."""
+    attempt, published_number = published.summary().get(protocol.ATTEMPT), published.sequenceNumber()
     table = references.table
     tip, undone_count = table.snapshot(branch), 0
-    while tip.timestampMillis() > published_millis:
+    while tip.sequenceNumber() > published_number:
         if attempt is not None and tip.summary().get(protocol.ATTEMPT) == attempt:
             break
         if tip.parentId() is None:

@@ -80,11 +80,11 @@ def _of_state(name: str) -> str:
 
 def replay(context: Context, pipeline: Pipeline, where: str, stopped: Callable[[], bool]) -> Iterator[Event]:
     """Replays bad rows in batches, each once."""
-    pipeline = context.schemas.current(pipeline)
     return ended(pipeline, _replayed(context, pipeline, where, stopped))
 
 
 def _replayed(context: Context, pipeline: Pipeline, where: str, stopped: Callable[[], bool]) -> Iterator[Event]:
+    pipeline = context.schemas.current(pipeline)
     since = _position(context, pipeline).batch
     is_begun = False
     while not stopped():
