@@ -313,11 +313,15 @@ class TestSiblings:
     @pytest.fixture
     def host(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Context:
         jvms = iter(range(10))
-        monkeypatch.setattr(session, "refuse_older", lambda _: None)
-        monkeypatch.setattr(session, "stop", lambda _: None)
-        monkeypatch.setattr(session, "leave", lambda _: None)
-        monkeypatch.setattr(session, "sibling", lambda spark, _: f"beside {spark}")
-        monkeypatch.setattr(session, "is_gone", lambda spark: str(spark).endswith("0"))
+        made_up = {
+            "refuse_older": lambda _: None,
+            "stop": lambda _: None,
+            "leave": lambda _: None,
+            "sibling": lambda spark, _: f"beside {spark}",
+            "is_gone": lambda spark: str(spark).endswith("0"),
+        }
+        for name, function in made_up.items():
+            monkeypatch.setattr(session, name, function)  # a JVM that ends at a certain moment under a thread that does nothing
         plan = plan_for(tmp_path, "127.0.0.1:1")
         return Context(plan, spark=lambda: cast(Any, f"jvm {next(jvms)}"), warm=False)
 
