@@ -141,7 +141,7 @@ def rolled_back() -> Iterator[Schedule]:
 
 
 def maintained() -> Iterator[Schedule]:
-    """Schedules of maintenance that goes on after the table was rolled back, by a person and by another program."""
+    """Schedules in which a person or another program rolls the table back while maintenance works, and maintenance continues."""
     for first, second, backs, happens in product(
         range(1, 4), range(1, 8), (("r*",), ()), ((), ("foreign",), ("foreign", "restore"))
     ):

@@ -68,7 +68,7 @@ class Context:
         self._kafka: dict[str, Kafka] = {}
         self._lakes: dict[str, TableStore] = {}
         self._host: Context | None = None  # whose JVM this one's session is in
-        self._jvms = 0  # that have ended so far, of the host if there is one
+        self._jvms = 0  # that have ended; of a sibling, those of its host when its session began
         self._lock = threading.RLock()
 
     def sibling(self) -> Context:
@@ -77,7 +77,7 @@ class Context:
             self.plan, lambda: session.sibling(self.spark, self.plan), self.reached, self._commit, self._source, self._until,
             clock=self.clock,
         )  # fmt: skip
-        context._host, context.schemas = self, self.schemas
+        context._host, context._jvms, context.schemas = self, self._jvms, self.schemas
         return context
 
     @property
@@ -165,9 +165,10 @@ class Context:
             if self._spark is not None:
                 if self._host is not None:
                     session.leave(self._spark)
-                elif not warm.release(self._spark):
-                    session.stop(self._spark)
-                self._jvms += self._host is None
+                else:
+                    self._jvms += 1
+                    if not warm.release(self._spark):
+                        session.stop(self._spark)
                 self._spark = None
                 self._lakes.clear()
 

@@ -143,7 +143,8 @@ def _tag(
         table = lake.load(pipeline.table.identifier)
         if table is None:
             raise _not_recorded("the table is gone")
-        refs = {name: ref.snapshotId() for name in (*tags, *instead_of, *remove) if (ref := table.refs().get(name))}
+        table_refs = table.refs()
+        refs = {name: ref.snapshotId() for name in (*tags, *instead_of, *remove) if (ref := table_refs.get(name))}
         if all(refs.get(name) == snapshot for name, snapshot in tags.items()) and not any(name in refs for name in remove):
             return Outcome(None)
         if any(refs.get(name) != snapshot for name, snapshot in instead_of.items()):

@@ -101,9 +101,8 @@ class TableStore:
         try:
             self.catalog.createNamespace(name.namespace())
         except Py4JJavaError as error:
-            if not is_a(error, "AlreadyExistsException") and not self._has_namespace(
-                name
-            ):  # another thread has created it just now
+            # The error is another one where another thread has created it just now.
+            if not is_a(error, "AlreadyExistsException") and not self._has_namespace(name):
                 raise catalog_failed(
                     "table-not-created", f"the namespace of {identifier} cannot be created", text(error), ""
                 ) from None

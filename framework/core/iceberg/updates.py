@@ -82,10 +82,7 @@ class Updates:
 
     def set(self, properties: Mapping[str, str]) -> None:
         with commit_answers():
-            update = self._target.updateProperties()
-            for key, value in properties.items():
-                update = update.set(key, value)
-            update.commit()
+            _with_values(self._target.updateProperties(), properties).commit()
 
     @contextmanager
     def references(self) -> Iterator[References]:
@@ -98,10 +95,8 @@ class Updates:
     def append(self, summary: Mapping[str, str], branch: str = "main", files: Iterable[Any] = ()) -> None:
         """Adds a snapshot to a branch, with these files."""
         with commit_answers():
-            append = self._target.newAppend()
+            append = _with_values(self._target.newAppend(), summary)
             append = append if branch == "main" else append.toBranch(branch)
-            for key, value in summary.items():
-                append = append.set(key, value)
             for file in files:
                 append = append.appendFile(file)
             append.commit()
@@ -109,21 +104,16 @@ class Updates:
     def delete_rows(self, condition: Any, summary: Mapping[str, str]) -> None:
         """Deletes whole files whose rows are all in Iceberg's `condition`."""
         with commit_answers():
-            delete = self._target.newDelete().deleteFromRowFilter(condition)
-            for key, value in summary.items():
-                delete = delete.set(key, value)
-            delete.commit()
+            _with_values(self._target.newDelete().deleteFromRowFilter(condition), summary).commit()
 
     def add_rows(self, files: Iterable[Any], deletes: Iterable[Any], since: int, summary: Mapping[str, str]) -> None:
         """Adds data files and files that mark rows as deleted. What was before the snapshot `since` may have expired."""
         with commit_answers():
-            rows = self._target.newRowDelta().validateFromSnapshot(since)
+            rows = _with_values(self._target.newRowDelta().validateFromSnapshot(since), summary)
             for file in files:
                 rows = rows.addRows(file)
             for file in deletes:
                 rows = rows.addDeletes(file)
-            for key, value in summary.items():
-                rows = rows.set(key, value)
             rows.commit()
 
     def expire(self, snapshots: Iterable[int], collector: Any | None = None, cleans: bool = True) -> None:
@@ -200,6 +190,13 @@ class Commit(Updates):
         """Makes a commit that readers, or other batches, see."""
         with commit_answers():
             self._publish(self._target)
+
+
+def _with_values(action: Any, values: Mapping[str, str]) -> Any:
+    """An action of Iceberg that also sets these properties, of the table or in the summary of its snapshot."""
+    for key, value in values.items():
+        action = action.set(key, value)
+    return action
 
 
 def without_own(table: Any, names: Collection[str]) -> None:

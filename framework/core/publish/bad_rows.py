@@ -51,8 +51,7 @@ def stage(
         if not is_small or not append_few(rows, pipeline, table, attempt, opened):
             append(rows, pipeline, side, attempt, opened)
         return
-    messages = context.source(pipeline).read(context.spark, range_, number)
-    bad = frame_of(messages, pipeline, range_.size, carry=False, newest_time=_newest_time(opened), pins=pins).bad
+    bad = _read_again(context.source(pipeline).read(context.spark, range_, number), pipeline, opened, range_, pins)
     append(table_rows(pipeline, number, bad), pipeline, side, attempt, opened)
     table.refresh()
     staged_snapshot = table.snapshot(protocol.BRANCH + attempt)
@@ -80,8 +79,7 @@ def stage_outcomes(
     number = _number(opened)
     bad = counted.carried
     if bad is None or counted.too_large:
-        messages = source.read(lake.spark, range_, number)
-        bad = frame_of(messages, pipeline, range_.size, carry=False, newest_time=_newest_time(opened), pins=pins).bad
+        bad = _read_again(source.read(lake.spark, range_, number), pipeline, opened, range_, pins)
     lake.branch(table, attempt, table.currentSnapshot().snapshotId())
     append(source.outcomes(range_, number, table_rows(pipeline, number, bad)), pipeline, side, attempt, opened)
 
@@ -90,8 +88,10 @@ def _number(opened: TableState) -> int:
     return opened.position.batch + 1 if opened.position else 1
 
 
-def _newest_time(opened: TableState) -> int:
-    return opened.position.newest if opened.position else 0
+def _read_again(messages: DataFrame, pipeline: Pipeline, opened: TableState, range_: Range, pins: Pins) -> DataFrame:
+    """The bad rows of messages that are read once more, with all of their bytes."""
+    newest_time = opened.position.newest if opened.position else 0
+    return frame_of(messages, pipeline, range_.size, carry=False, newest_time=newest_time, pins=pins).bad
 
 
 def _with_lost(pipeline: Pipeline, number: int, second_read: DataFrame, carried: DataFrame) -> DataFrame:

@@ -117,8 +117,6 @@ class Workers:
             while thread.is_alive():
                 with suppress(Empty):
                     self._events.get(timeout=_POLL)  # else a thread could wait until somebody reads its events
-        for thread in self._threads:
-            thread.join()
 
     def leave(self) -> None:
         """Lets the threads end, and waits for none."""

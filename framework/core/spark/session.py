@@ -209,7 +209,7 @@ def sibling(spark: SparkSession, plan: Plan) -> SparkSession:
 
 
 def leave(spark: SparkSession) -> None:
-    """Ends a session that is beside another one, whose JVM goes on."""
+    """Ends a thread's session; the JVM stays for the others."""
     from py4j.protocol import Py4JError
 
     with suppress(Py4JError, ConnectionError):
