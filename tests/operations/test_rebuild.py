@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from confluent_kafka import TopicPartition
 from framework.base.errors import BadRowsStop, BatchError, RefusedError, RolledBack, SluiceError
 from framework.core.iceberg import metadata, table_state
 from framework.core.iceberg.updates import commit_transaction
+from framework.core.maintain.maintain import maintain
 from framework.core.publish.batch import Batch, next_batch
 from framework.core.run.run import batches
 from framework.core.spark.java_errors import CommitRefused
@@ -55,14 +57,19 @@ def is_new(project: Project) -> None:
 
 
 @pytest.mark.long
-def test_what_a_killed_rebuild_had_written_is_gone_with_it(project: Project) -> None:
+def test_what_a_killed_rebuild_had_written_is_deleted_by_the_next_one_and_its_row_files_by_maintenance(project: Project) -> None:
     begun(project, 30, bad_every=10)
     with_flag(project, 3)
     with victim(project, "staged", signal.SIGKILL, "rebuild") as process:
         process.wait(PATIENCE)
     run_rebuild(project)
     is_new(project)
+    assert all("/trades/data/" in file for file in project.unreferenced())
+    project.clock = lambda: datetime.now(timezone.utc) + timedelta(days=30)
+    context = project.context()
+    list(maintain(context, context.plan.pipelines[0]))
     assert project.unreferenced() == set()
+    is_new(project)
 
 
 # changes of the spec

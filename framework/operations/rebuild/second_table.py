@@ -22,6 +22,7 @@ from framework.core.spark.java_errors import CommitRefused, CommitUnknown
 from framework.operations.drop import drop
 from framework.plan import Pipeline
 from framework.plan.change import Change, changes, renamed_columns
+from framework.systems.catalogs import TableFiles
 
 
 def find_resumable(lake: TableStore, pipeline: Pipeline, own_table: Any, topic_state: TopicState) -> Any | None:
@@ -132,10 +133,19 @@ def delete_second(lake: TableStore, pipeline: Pipeline, data: bool) -> None:
                 is_side = identifier in side_names
                 files, _ = drop.files_of(second.catalog, current, () if is_side else row_folders, rows=data or is_side)
                 file_store = lake.component.files_of(identifier)
+                if not is_side:
+                    files = (*files, *_left_by_attempts(file_store, current.metadata.location))
                 lake.drop(identifier)
                 file_store.delete(files, current.metadata.location)
     except (CommitRefused, CommitUnknown) as error:
         raise _not_dropped(pipeline, error) from None
+
+
+def _left_by_attempts(file_store: TableFiles, location: str) -> Sequence[str]:
+    """The files in the metadata folder of the second table. That folder is its alone, and no snapshot names those of a batch that died
+    before it was published."""
+    metadata_files = (file for folder in file_store.folders(f"{location}/metadata") for file in file_store.older(folder))
+    return file_store.split_deletable(metadata_files, file_store.folders(location))[0]
 
 
 def _not_dropped(pipeline: Pipeline, error: Exception) -> BatchError:
