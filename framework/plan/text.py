@@ -26,6 +26,7 @@ from framework.plan import (
     TableChanges,
     Topic,
     Topics,
+    by_column,
 )
 from framework.plan.totals import Totals
 
@@ -78,6 +79,7 @@ def _pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
         yield f"        partitioned by {', '.join(map(str, table.partition_by))}"
     if table.sort_by:
         yield f"        sorted by {', '.join(table.sort_by)}"
+    yield f"        written by {_written(pipeline)}"
     refused = [kind for kind in ("add", "widen", "drop") if getattr(table.schema_changes, kind) == "refuse"]
     if refused:
         yield f"        schema changes refused: {', '.join(refused)}"
@@ -92,6 +94,11 @@ def _pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
         warn = f", warns after {duration(pipeline.warn_after)}" if pipeline.warn_after else ""
         steady = "; no message for so long is a fault" if pipeline.is_steady else ""
         yield f"  fresh within {duration(pipeline.fresh_within)}{warn}{steady}"
+
+
+def _written(pipeline: Pipeline) -> str:
+    reason = by_column.refusal(pipeline)
+    return f"rows, since {reason}" if reason else "columns"
 
 
 def _kept(rule: Rule) -> Iterator[str]:

@@ -16,6 +16,7 @@ class Write:
     _: KW_ONLY
     name: str = ""
     keeps_rows: bool = field(default=False, compare=False)  # whether each row that lands stays in the table as it is
+    adds: bool = field(default=False, compare=False)  # whether each row that lands is added, and nothing else happens
     by_key: bool = field(default=False, compare=False)  # whether `keys` identify a row
     versions: bool = field(default=False, compare=False)  # with `by_key`: whether a key can have several rows
     groups: bool = field(default=False, compare=False)  # whether a row is a total of many, which new rows change

@@ -9,9 +9,6 @@ from datetime import datetime, timezone
 import pytest
 
 from framework.core.iceberg.lake import TableStore
-from framework.core.kafka.spark_reader import options
-from framework.core.rules.protocol import Range
-from framework.plan import SecretStore
 from tests.support.project import Project, good, wait_for_partitions
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
@@ -60,19 +57,6 @@ def test_few_messages_are_one_file_and_many_are_one_of_each_partition(project: P
     project.run()
     assert project.sql("select count(*) from {table}.files") == [(4,)]
     project.assert_exactly_once()
-
-
-def test_consumers_are_shared_by_what_is_the_same(project: Project) -> None:
-    """Another topic with the same name has its own consumer, and so has another address of the cluster."""
-
-    def group(ids: dict[str, str]) -> str:
-        return options(project.pipeline, Range({"t/0": 0}, {"t/0": 5}, 5, topics=ids), SecretStore())["kafka.group.id"]
-
-    group_id = group({"t": "1"})
-    assert group({"t": "1"}) == group_id
-    assert group({"t": "2"}) != group_id
-    project.bootstrap = f"localhost:{project.bootstrap.rpartition(':')[2]}"
-    assert group({"t": "1"}) != group_id
 
 
 def test_batches_are_cut_to_their_rows(project: Project) -> None:

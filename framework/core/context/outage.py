@@ -10,7 +10,6 @@ from framework.core.kafka.cluster import listens, silent
 from framework.plan import Cluster, Pipeline
 
 _TIMEOUTS = {"org.apache.kafka.common.errors.TimeoutException", "org.apache.kafka.common.errors.DisconnectException"}
-_NOTHING_CAME = "Cannot fetch record"  # Spark's reader raises a plain Java exception with this text
 _ABOUT_OTHER_THINGS = (RefusedError, UnreachableError, SetupError, SpecError, Paused)
 
 
@@ -31,6 +30,6 @@ def outage_of(clusters: Iterable[Cluster], error: Exception) -> UnreachableError
 
 
 def _is_timeout(error: Exception) -> bool:
-    from framework.core.spark.java_errors import java_classes, text
+    from framework.core.spark.java_errors import java_classes
 
-    return not _TIMEOUTS.isdisjoint(java_classes(error)) or _NOTHING_CAME in text(error)
+    return not _TIMEOUTS.isdisjoint(java_classes(error))

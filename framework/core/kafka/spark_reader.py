@@ -1,4 +1,4 @@
-"""The messages of an exact range of offsets, as a frame of Spark.
+"""The messages of exact offsets, as a frame of Spark. Our own source reads and decodes them, in columns: `MessageSource.java`.
 
 Cost: the consumers of a batch stay open for five minutes and serve the next one. Few messages are read by few tasks, each of which makes
 a file.
@@ -6,98 +6,105 @@ a file.
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Mapping
-from secrets import token_bytes
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from framework.core.rules.protocol import Partition, Range, parted
+from framework.messages.encoding import decoder
 from framework.plan import Cluster, Pipeline, SecretStore
+from framework.sql.quote import identifier, literal
 from framework.systems.secrets import reveal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_SOURCE = "sluice.MessageSource"
 _TASK_MESSAGES = 2_000  # messages; a task takes as long to begin and to end as to read about so many
 _TASK_PARTITIONS = 8  # which it reads one after the other
-_KEY = token_bytes(32)
+_SEVERAL_TASKS = 100_000  # messages of one partition that are worth a task of their own
 _JAAS = "org.apache.kafka.common.security.{module} required username={username} password={password};"
+_OF_KAFKA = ("key", "value", "headers", "topic", "partition", "offset", "timestamp")
+
+Slice = tuple[str, int, int, int]  # a topic, a partition, the first offset, and the offset behind the last
+DecoderCall = tuple[
+    str, str, str
+]  # the name of the struct that a decoder makes, the part of the message, and the decoder's function
 
 
 def read(spark: SparkSession, pipeline: Pipeline, range_: Range, secrets: SecretStore) -> DataFrame:
-    settings = options(pipeline, range_, secrets)
-    frame = spark.read.format("kafka").options(**settings).load()
-    if pipeline.explodes:
-        return frame
-    task_count = max(-(-range_.size // _TASK_MESSAGES), -(-len(range_.starts) // _TASK_PARTITIONS))
-    return frame.coalesce(task_count) if task_count < len(range_.starts) else frame
-
-
-def options(pipeline: Pipeline, range_: Range, secrets: SecretStore) -> dict[str, str]:
-    """The options of Spark's Kafka source."""
-    topic = pipeline.topic
-    starts, ends = _by_topic(range_.starts), _by_topic(range_.ends)
-    consumer = {
-        "kafka.bootstrap.servers": topic.cluster.bootstrap,
-        "kafka.isolation.level": "read_committed",
-        # Each partition ends with a fetch that waits this long for messages that do not come.
-        "kafka.fetch.max.wait.ms": "1",
-        "kafka.max.poll.records": "20000",
-        # A consumer outlives its batch, and perhaps all brokers that it knows.
-        "kafka.metadata.recovery.strategy": "rebootstrap",
-        **login(topic.cluster, secrets),
-    }
-    # Spark reuses an open consumer, with the messages it has fetched, by this name: another topic of the same name, or another login,
-    # must have another name. Brokers see the name, so it must not help to guess a password. No consumer joins the group, and nothing
-    # is committed to it.
-    identity = json.dumps([sorted(consumer.items()), sorted(range_.topics.items())])
-    return {
-        **consumer,
-        "kafka.group.id": f"sluice-{hashlib.blake2b(identity.encode(), key=_KEY, digest_size=8).hexdigest()}",
-        "assign": json.dumps({name: sorted(offsets) for name, offsets in starts.items()}),
-        "startingOffsets": json.dumps(starts),
-        "endingOffsets": json.dumps(ends),
-        "failOnDataLoss": "true",
-        "includeHeaders": "true" if topic.headers or pipeline.bad_rows != "drop" else "false",
-        "kafkaConsumer.pollTimeoutMs": "30000",
-    }
+    """The messages of a range, and what the topic's decoders make of them: a struct for each decoder, by its name."""
+    slices = tuple(_slices(range_.starts, range_.ends))
+    tasks = divided(slices, spark.sparkContext.defaultParallelism, together=not pipeline.explodes)
+    calls = [(name, *decoder.called(sql)) for name, sql in pipeline.decoding.structs]
+    read_options = options(pipeline.topic.cluster, range_.topics, tasks, secrets, calls)
+    frame = spark.read.format(_SOURCE).options(**read_options).load()
+    return frame.selectExpr(*_OF_KAFKA, *(f"{_struct(name, frame.columns)} AS {name}" for name, _, _ in calls))
 
 
 def read_topic(
     spark: SparkSession, cluster: Cluster, starts: Mapping[Partition, int], ends: Mapping[Partition, int], secrets: SecretStore
 ) -> DataFrame:
-    """The messages of one topic between these offsets, with their headers."""
-    assigned = {name: sorted(offsets) for name, offsets in _by_topic(starts).items()}
-    settings = {
-        "kafka.bootstrap.servers": cluster.bootstrap,
-        "kafka.isolation.level": "read_committed",
-        **login(cluster, secrets),
-        "assign": json.dumps(assigned),
-        "startingOffsets": json.dumps(_by_topic(starts)),
-        "endingOffsets": json.dumps(_by_topic(ends)),
-        "includeHeaders": "true",
-    }
-    return spark.read.format("kafka").options(**settings).load()
+    """The messages of one topic between these offsets, as they are."""
+    tasks = [[each] for each in _slices(starts, ends)]
+    # Nobody knows the topic's id here: the consumers serve no other call.
+    return spark.read.format(_SOURCE).options(**options(cluster, {"": token_hex(8)}, tasks, secrets)).load()
 
 
-def _by_topic(offsets: Mapping[Partition, int]) -> dict[str, dict[int, int]]:
-    by_topic: dict[str, dict[int, int]] = {}
-    for partition, offset in offsets.items():
-        topic, number = parted(partition)
-        by_topic.setdefault(topic, {})[number] = offset
-    return by_topic
+def options(
+    cluster: Cluster,
+    topic_ids: Mapping[str, str],
+    tasks: Sequence[Sequence[Slice]],
+    secrets: SecretStore,
+    calls: Sequence[DecoderCall] = (),
+) -> dict[str, str]:
+    """The options of the source."""
+    consumer = {"bootstrap.servers": cluster.bootstrap, **login(cluster, secrets)}
+    topics = dict(sorted(topic_ids.items()))
+    return {"read": json.dumps({"consumer": consumer, "topics": topics, "decoders": calls, "tasks": tasks})}
+
+
+def divided(slices: Sequence[Slice], cores: int, together: bool = True) -> list[list[Slice]]:
+    """Returns what each task reads. One task reads few messages of several partitions, if `together`; several read a partition that has
+    more messages than others."""
+    size = sum(end - start for _, _, start, end in slices)
+    task_count = max(-(-size // _TASK_MESSAGES), -(-len(slices) // _TASK_PARTITIONS))
+    if together and task_count < len(slices):
+        return [list(slices[number::task_count]) for number in range(task_count)]
+    largest = max(_SEVERAL_TASKS, -(-size // cores))
+    return [[part] for each in slices for part in _parts(each, largest)]
+
+
+def _parts(whole: Slice, largest: int) -> Iterator[Slice]:
+    topic, partition, start, end = whole
+    count = -(-(end - start) // largest)
+    for number in range(count):
+        yield topic, partition, start + (end - start) * number // count, start + (end - start) * (number + 1) // count
+
+
+def _slices(starts: Mapping[Partition, int], ends: Mapping[Partition, int]) -> Iterator[Slice]:
+    for name, start in starts.items():
+        if ends[name] > start:
+            yield (*parted(name), start, ends[name])
+
+
+def _struct(name: str, columns: Iterable[str]) -> str:
+    """SQL of the struct of a decoder's columns."""
+    prefix = f"{name}."
+    names = [column.removeprefix(prefix) for column in columns if column.startswith(prefix)]
+    return f"named_struct({', '.join(f'{literal(name)}, {identifier(prefix + name)}' for name in names)})"
 
 
 def login(cluster: Cluster, secrets: SecretStore) -> dict[str, str]:
-    """The options of Spark's Kafka source and sink for a cluster's login."""
+    """The settings of Kafka's Java clients for a cluster's login."""
     security = cluster.security
     if security.protocol == "PLAINTEXT":
         return {}
-    options = {"kafka.security.protocol": security.protocol}
+    settings = {"security.protocol": security.protocol}
     if security.mechanism and security.username and security.password:
         module = "plain.PlainLoginModule" if security.mechanism == "PLAIN" else "scram.ScramLoginModule"
         username, password = (json.dumps(reveal(value, secrets)) for value in (security.username, security.password))
-        options["kafka.sasl.mechanism"] = security.mechanism
-        options["kafka.sasl.jaas.config"] = _JAAS.format(module=module, username=username, password=password)
-    return options
+        settings["sasl.mechanism"] = security.mechanism
+        settings["sasl.jaas.config"] = _JAAS.format(module=module, username=username, password=password)
+    return settings

@@ -13,14 +13,14 @@ from framework.core.iceberg.lake import TableStore
 from framework.core.publish import bad_rows, sets
 from framework.core.publish.bad_row_source import BadRowSource
 from framework.core.rows.counts import BatchCounts, Changed, UnmetExpectation
-from framework.core.rows.frame import frame_of
+from framework.core.rows.frame import frame_of, judged_rows
 from framework.core.rows.pins import Pins
 from framework.core.rules import protocol
 from framework.core.rules.protocol import Position, Range, TableState, TopicState
 from framework.core.schemas import schema_lookup
 from framework.core.sources.source import SourceReader
 from framework.core.spark.reading_errors import named_errors
-from framework.core.staging import StagingTarget, admission, state as states
+from framework.core.staging import StagingTarget, admission, by_column, state as states
 from framework.plan import Pipeline
 from framework.plan.write import Write
 
@@ -108,6 +108,11 @@ class Stage:
         )  # fmt: skip
         target = self._target(table, range_, end_position)
         messages = self.source.read(self.context.spark, range_, number)
+        if by_column.is_possible(target):
+            rows = judged_rows(messages, self.pipeline, range_.size, newest_time=position.newest, pins=self.pins)
+            with named_errors(self.pipeline):
+                if counted := by_column.stage(target, rows):
+                    return counted
         frame = frame_of(messages, self.pipeline, range_.size, newest_time=position.newest, pins=self.pins)
         with named_errors(self.pipeline):
             return admission.staged(target, frame, self.pipeline.table.write.stage)

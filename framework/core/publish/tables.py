@@ -107,12 +107,26 @@ def _of_time(pipeline: Pipeline) -> dict[str, str]:
 def _of_masked(pipeline: Pipeline) -> dict[str, str]:
     """The properties against statistics of masked columns, in lists of files and in files. Hashes are long, and a file has many
     different ones: they need a larger dictionary than Parquet's 2 MiB."""
-    masked_columns = [".".join(path) for path in pipeline.table.masked]
+    column_types = {column.name: column.type for column in pipeline.table.columns}
+    # A mask can also drop a field.
+    masked_columns = [".".join(path) for path in pipeline.table.masked if _has(column_types[path[0]], path[1:])]
     return {
         **({"write.parquet.dict-size-bytes": str(8 << 20)} if masked_columns else {}),
         **{f"write.metadata.metrics.column.{column}": "none" for column in masked_columns},
         **{f"write.parquet.stats-enabled.column.{column}": "false" for column in masked_columns},
     }
+
+
+def _has(type_: types.Type, path: tuple[str, ...]) -> bool:
+    """Whether a value of the type has a field at the path, if need be in each item of a list or a map."""
+    match type_:
+        case types.Array():
+            return _has(type_.element, path)
+        case types.Map():
+            return _has(type_.value, path)
+        case types.Struct() if path:
+            return any(field.name == path[0] and _has(field.type, path[1:]) for field in type_.fields)
+    return not path
 
 
 def join_topics(context: Context, pipeline: Pipeline, opened: TableState, topic: TopicState, attempt: str) -> None:

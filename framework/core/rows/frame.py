@@ -75,6 +75,20 @@ def frame_of(
     return Frame(good.selectExpr(*columns, *places), rows, observed, places)
 
 
+def judged_rows(messages: DataFrame, pipeline: Pipeline, size: int, newest_time: int = 0, pins: Pins = NO_PINS) -> DataFrame:
+    """The rows of so many messages, each with the table's columns and with what becomes of it: for a table that each good row is added to
+    (`Judged.java`). Nothing is observed, so that a row is made once."""
+    bad = travelling(pipeline, size, True)
+    rows = rows_of(with_open_since(messages, pipeline, newest_time), pipeline, bad, carry_raw=bool(pipeline.steps))
+    for step in pipeline.steps:
+        rows = apply(rows, step, pipeline, bad, pins)
+    judging: list[str] = [name for name in ("_sluice_bad", "_sluice_keep", "_sluice_unknown") if name in rows.columns]
+    judging += [f"NOT {expectation.holds} AS _sluice_unmet{index}" for index, expectation in enumerate(pipeline.expectations)]
+    if pipeline.expectations and "_kafka_offset" in rows.columns:
+        judging.append("struct(_kafka_partition, _kafka_offset) AS _sluice_message")
+    return rows.selectExpr(*_written(pipeline, rows.columns), *judging)
+
+
 def _written(pipeline: Pipeline, columns: list[str]) -> Iterator[str]:
     """SQL of the table's columns and, for rows by keys, of what a row does."""
     sent_columns = pipeline.table.sent

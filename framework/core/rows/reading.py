@@ -20,11 +20,12 @@ def rows_of(rows: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -> D
 
 
 def decode(messages: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -> DataFrame:
-    """Decodes each message once, into a struct from which its columns and its faults are taken."""
+    """Decodes each message once, into a struct from which its columns and its faults are taken, if it does not come with that struct."""
     decoding = pipeline.decoding
     headers = "headers" if "headers" in messages.columns else "CAST(NULL AS array<struct<key:string,value:binary>>)"
     raw = {"_sluice_key": "key", "_sluice_value": "value", "_sluice_headers": headers}
-    raw |= {name: name for name in (ONLY, OPEN_SINCE) if name in messages.columns}
+    decoded_names = [name for name, _ in decoding.structs if name in messages.columns]
+    raw |= {name: name for name in (ONLY, OPEN_SINCE, *decoded_names) if name in messages.columns}
     event_time = dict(decoding.columns)[pipeline.topic.event_time] if pipeline.topic.event_time else "_kafka_timestamp"
     columns = {
         **{column.name: column.name for column in pipeline.kafka_columns},
@@ -41,7 +42,7 @@ def decode(messages: DataFrame, pipeline: Pipeline, bad: str, carry_raw: bool) -
         *([f"topic AS {KAFKA_TOPIC.name}"] if KAFKA_TOPIC in pipeline.kafka_columns else []),
         "partition AS _kafka_partition", "offset AS _kafka_offset", "timestamp AS _kafka_timestamp",
     )  # fmt: skip
-    rows = rows.selectExpr("*", *(f"{sql} AS {name}" for name, sql in decoding.structs))
+    rows = rows.selectExpr("*", *(f"{sql} AS {name}" for name, sql in decoding.structs if name not in decoded_names))
     return rows.selectExpr(*(f"{with_text(sql)} AS {name}" for name, sql in columns.items()))
 
 

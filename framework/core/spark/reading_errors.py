@@ -20,7 +20,7 @@ _OF_CATALOG = {
     f"org.apache.iceberg.exceptions.{name}Exception"
     for name in ("CommitStateUnknown", "Forbidden", "NotAuthorized", "REST", "ServiceFailure", "ServiceUnavailable")
 }
-_LOST = "org.apache.spark.sql.kafka010.KafkaIllegalStateException"
+_LOST = "sluice.MessagesGone"
 _LOGIN = {
     "org.apache.kafka.common.errors.SslAuthenticationException": "does not trust its certificate",
     "org.apache.kafka.common.errors.SaslAuthenticationException": "could not log in",

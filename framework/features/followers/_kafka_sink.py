@@ -71,7 +71,7 @@ def take_turn(
     committed. Creates the topic if it is missing."""
     topics.ensure(cluster, secrets, topic, partitions)
     name = f"{TRANSACTIONS}{hashlib.sha256(sender.encode()).hexdigest()[:16]}"
-    client = {"bootstrap.servers": cluster.bootstrap, **_PRODUCER, **_without_prefix(login(cluster, secrets))}
+    client = {"bootstrap.servers": cluster.bootstrap, **_PRODUCER, **login(cluster, secrets)}
     jvm: Any = spark._jvm
     with _named_errors(cluster, topic):
         return Turn(cluster, topic, sender=name, client=client, java=jvm.sluice.Turn.take(client, name))
@@ -113,10 +113,6 @@ def send(messages: DataFrame, order: Sequence[str], turn: Turn, by_key: bool) ->
             if not turn.java.isHeld(turn.client):
                 break
     raise NoTurn
-
-
-def _without_prefix(options: Mapping[str, str]) -> dict[str, str]:
-    return {name.removeprefix("kafka."): value for name, value in options.items()}
 
 
 @contextmanager

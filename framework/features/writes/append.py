@@ -13,4 +13,4 @@ def stage(target: StagingTarget, frame: Frame) -> BatchCounts:
     return target.counted(frame)
 
 
-MODE = WriteMode(stage, does="adds a row per message", keeps_rows=True)
+MODE = WriteMode(stage, does="adds a row per message", keeps_rows=True, adds=True)

@@ -69,6 +69,12 @@ def call(description: Mapping[str, Json], argument: str) -> str:
     return f"{FUNCTIONS}.`{text(description)}`({argument})"
 
 
+def called(sql: str) -> tuple[MessagePart, str]:
+    """Returns the part of the message that is decoded, and the function's name, from the SQL of a call."""
+    _, function, argument = sql.split("`")
+    return ("key" if argument == f"({part_sql('key')})" else "value"), function
+
+
 def quiet(sql: str) -> str:
     """Returns the SQL of a call, changed so that its reasons have no part of a message."""
     return sql.replace(f"{FUNCTIONS}.`", f"{FUNCTIONS}.`quiet:")

@@ -159,7 +159,10 @@ def _any_of(
 ) -> tuple[PreviewedMessage, ...]:
     """The oldest or newest messages of the first range that has any."""
     for range_ in ranges:
-        if messages := _previewed(context, pipeline, _few(context.source(pipeline).read(context.spark, range_, 0), count, order)):
+        read = context.source(pipeline).read(context.spark, range_, 0)
+        # Without what decoders made of them: a schema that is learned later makes other decoders.
+        undecoded = read.drop(*(name for name, _ in pipeline.decoding.structs))
+        if messages := _previewed(context, pipeline, _few(undecoded, count, order)):
             return messages
     return ()
 

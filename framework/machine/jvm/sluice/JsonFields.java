@@ -30,8 +30,11 @@ final class JsonFields {
     budget.spend(row.length);
     int likely = 0;
     for (boolean more = in.opens('}'); more; more = in.more('}')) {
-      in.name();
-      int place = in.isHalf ? -1 : type.names.place(in.text, in.from, in.to, likely);
+      int place = likely;
+      if (!type.names.passed(likely, in)) {
+        in.name();
+        place = in.isHalf ? -1 : type.names.place(in.text, in.from, in.to);
+      }
       if (place < 0) {
         unknown();
       } else {
@@ -48,7 +51,7 @@ final class JsonFields {
     for (boolean more = in.opens('}'); more; more = in.more('}')) {
       in.name();
       boolean isRoot = Arrays.equals(root, 0, root.length, in.text, in.from, in.to);
-      int place = in.isHalf || isRoot ? -1 : type.names.place(in.text, in.from, in.to, 0);
+      int place = in.isHalf || isRoot ? -1 : type.names.place(in.text, in.from, in.to);
       if (isRoot && in.next() == '{') {
         inner = new Object[type.fields.length];
         unknownField = null;

@@ -1,7 +1,11 @@
 package sluice;
 
 import java.io.ByteArrayOutputStream;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.Locale;
 
 /**
@@ -12,6 +16,10 @@ import java.util.Locale;
 final class JsonText {
   /** Objects and lists within each other; more would be an attack on the stack. */
   static final int DEEPEST = 1000;
+
+  private static final VarHandle LONGS = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
+  private static final long ONES = 0x0101010101010101L;
+  private static final long HIGHEST_BITS = 0x8080808080808080L;
 
   final byte[] bytes;
   final int end;
@@ -94,6 +102,19 @@ final class JsonText {
     at++;
   }
 
+  /** Passes the name and the colon if they are next. `quoted` is the name with its quotes: what is known need not be looked through. */
+  boolean passes(byte[] quoted) {
+    if (next() != '"' || quoted.length > end - at || !Arrays.equals(bytes, at, at + quoted.length, quoted, 0, quoted.length)) {
+      return false;
+    }
+    at += quoted.length;
+    if (next() != ':') {
+      throw unexpected();
+    }
+    at++;
+    return true;
+  }
+
   /** The string whose quote is next. */
   void string() {
     byte[] bytes = this.bytes;
@@ -102,6 +123,13 @@ final class JsonText {
     from = i;
     isHalf = false;
     while (i < end) {
+      if (i + Long.BYTES <= end) {
+        int plain = plainBytes((long) LONGS.get(bytes, i));
+        i += plain;
+        if (plain == Long.BYTES) {
+          continue;
+        }
+      }
       byte c = bytes[i];
       if (c == '"') {
         to = i;
@@ -115,6 +143,17 @@ final class JsonText {
     }
     at = end;
     throw unexpected();
+  }
+
+  /** How many of eight bytes, from the first, are ASCII and neither a quote, a backslash nor a control character. */
+  private static int plainBytes(long word) {
+    long quote = word ^ 0x2222222222222222L;
+    long backslash = word ^ 0x5C5C5C5C5C5C5C5CL;
+    // A byte's highest bit: whether the byte was 0 before 1 was subtracted, or below a space before that was. Behind the first such byte
+    // a borrow can set others.
+    long control = (word - 0x2020202020202020L) & ~word;
+    long found = ((quote - ONES) & ~quote | (backslash - ONES) & ~backslash | control | word) & HIGHEST_BITS;
+    return Long.numberOfTrailingZeros(found) >>> 3;
   }
 
   /** The rest of a string, from its first escape on. */

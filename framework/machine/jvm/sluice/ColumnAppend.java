@@ -1,0 +1,169 @@
+package sluice;
+
+import java.io.IOException;
+import java.io.Serializable;
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.stream.Stream;
+import org.apache.iceberg.AppendFiles;
+import org.apache.iceberg.FileFormat;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.TableProperties;
+import org.apache.iceberg.encryption.PlaintextEncryptionManager;
+import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.iceberg.spark.source.SerializableTableWithSize;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SQLExecution;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.CollectionAccumulator;
+import scala.Option;
+
+/**
+ * Appends rows to a branch of a table, in files that are made of columns. Each row says itself what becomes of it ({@link Judged}), so that
+ * one pass over the rows writes the good ones, counts all, and brings the bad ones along.
+ */
+public final class ColumnAppend {
+  private ColumnAppend() {}
+
+  /** Why Iceberg's own writer has to append to the table; empty where it has not to. */
+  public static String refusal(Table table) {
+    if (table.sortOrder().isSorted()) {
+      return "the table is sorted";
+    }
+    if (table.spec().fields().stream().anyMatch(each -> table.schema().findField(each.sourceId()) == null)) {
+      return "the table is partitioned by a column that it no longer has";
+    }
+    String format = table.properties().getOrDefault(TableProperties.DEFAULT_FILE_FORMAT, TableProperties.DEFAULT_FILE_FORMAT_DEFAULT);
+    if (FileFormat.fromString(format) != FileFormat.PARQUET) {
+      return "the table's files are not of Parquet";
+    }
+    if (table.properties().keySet().stream().anyMatch(each -> each.startsWith(TableProperties.PARQUET_BLOOM_FILTER_COLUMN_ENABLED_PREFIX))) {
+      return "the table wants Bloom filters";
+    }
+    if (!(table.encryption() instanceof PlaintextEncryptionManager)) {
+      return "the table is encrypted";
+    }
+    if (table.schema().columns().stream().anyMatch(column -> column.isRequired() || column.writeDefault() != null)) {
+      return "the table has columns that are never null";
+    }
+    boolean isFlat = Arrays.stream(SparkSchemaUtil.convert(table.schema()).fields()).allMatch(each -> RowCells.kind(each.dataType()) != null);
+    return isFlat ? "" : "a column is a list, a map, a struct or a large decimal";
+  }
+
+  /** Whether the frame has the table's columns. */
+  public static boolean fits(Dataset<Row> frame, Table table) {
+    List<String> names = Arrays.stream(frame.schema().fieldNames()).filter(name -> !Judged.isJudging(name)).sorted().toList();
+    StructType wanted = SparkSchemaUtil.convert(table.schema());
+    return names.equals(Arrays.stream(wanted.fieldNames()).sorted().toList())
+        && Arrays.stream(wanted.fields()).allMatch(each -> Cast.canUpCast(frame.schema().apply(each.name()).dataType(), each.dataType()));
+  }
+
+  /** Whether the rows of such a frame are made of messages without rows of Spark in between. */
+  public static boolean isOfMessages(Dataset<Row> frame, Table table) {
+    return MessagesPlan.of(arranged(frame, table), table, true) != null;
+  }
+
+  /** The frame with the columns of the table, in their order and of their types, and then with what is judged. */
+  private static Dataset<Row> arranged(Dataset<Row> frame, Table table) {
+    Stream<Column> ofTable =
+        Arrays.stream(SparkSchemaUtil.convert(table.schema()).fields())
+            .map(each -> has(frame, each) ? column(each.name()) : column(each.name()).cast(each.dataType()).as(each.name()));
+    Stream<Column> judging = Arrays.stream(frame.schema().fieldNames()).filter(Judged::isJudging).map(ColumnAppend::column);
+    return frame.select(Stream.concat(ofTable, judging).toArray(Column[]::new));
+  }
+
+  private static boolean has(Dataset<Row> frame, StructField column) {
+    return frame.schema().apply(column.name()).dataType().equals(column.dataType());
+  }
+
+  private static Column column(String name) {
+    return new Column("`" + name.replace("`", "``") + "`");
+  }
+
+  /** Writes the files and commits them. `carries`: bad rows are wanted, and not only counted. */
+  public static AppendTally append(Dataset<Row> frame, Table table, String branch, Map<String, String> summary, boolean carries) {
+    AppendTally tally = new Job(arranged(frame, table), table, carries).run();
+    AppendFiles append = table.newAppend().toBranch(branch);
+    tally.files.forEach(append::appendFile);
+    summary.forEach(append::set);
+    append.commit();
+    return tally;
+  }
+
+  /** A job of Spark that writes the files, in tasks that read messages themselves where the frame allows it. */
+  private static final class Job {
+    private final QueryExecution query;
+    private final MessagesPlan plan;
+    private final RowsPlan rows;
+    private final Table table;
+    private final JavaSparkContext context;
+
+    Job(Dataset<Row> frame, Table table, boolean carries) {
+      this.table = table;
+      query = frame.queryExecution();
+      plan = MessagesPlan.of(frame, table, carries);
+      rows = plan == null ? new RowsPlan(frame.schema(), table, carries) : null;
+      context = JavaSparkContext.fromSparkContext(frame.sparkSession().sparkContext());
+    }
+
+    AppendTally run() {
+      CollectionAccumulator<String> written = context.sc().collectionAccumulator();
+      Broadcast<Table> shared = context.broadcast(SerializableTableWithSize.copyOf(table)); // which executors close
+      Task task = new Task(shared, UUID.randomUUID().toString(), written);
+      AppendTally all = new AppendTally();
+      try {
+        SQLExecution.withNewExecutionId(query, Option.apply("append"), () -> tallies(task).collect()).forEach(all::add);
+        return all;
+      } catch (Throwable failed) { // Spark throws its errors undeclared
+        written.value().forEach(location -> ColumnFile.delete(table, location));
+        throw failed;
+      } finally {
+        shared.destroy();
+      }
+    }
+
+    private JavaRDD<AppendTally> tallies(Task task) {
+      if (plan != null) {
+        MessagesPlan messages = plan;
+        List<MessageSource.Task> tasks = plan.tasks();
+        return context.parallelize(tasks, Math.max(1, tasks.size()))
+            .map(each -> task.write((files, tally) -> messages.write(each, files, tally)));
+      }
+      RowsPlan each = rows;
+      return query.toRdd().toJavaRDD().mapPartitions(all -> List.of(task.write((files, tally) -> each.write(all, files, tally))).iterator());
+    }
+  }
+
+  private interface Rows {
+    void write(TaskFiles files, AppendTally tally) throws IOException;
+  }
+
+  private record Task(Broadcast<Table> table, String operation, CollectionAccumulator<String> written) implements Serializable {
+    AppendTally write(Rows rows) throws IOException {
+      TaskFiles files = new TaskFiles(table.value(), TaskContext.getPartitionId(), TaskContext.get().taskAttemptId(), operation);
+      AppendTally tally = new AppendTally();
+      try {
+        rows.write(files, tally);
+        tally.files.addAll(files.end());
+      } catch (Throwable failed) { // Spark throws its errors undeclared
+        files.abort();
+        throw failed;
+      }
+      tally.files.forEach(file -> written.add(file.location()));
+      return tally;
+    }
+  }
+}

@@ -1,0 +1,156 @@
+package sluice;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.common.header.Header;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * Messages as columns: what Kafka says of them, and the columns that decoders make of their keys and values, each as
+ * `<name of the decoder>.<column>`. Only what is asked for is made, and a part of which no column is asked for is not decoded.
+ */
+final class MessageColumns {
+  /** What Kafka says of a message, as in Spark's own source. */
+  private enum OfKafka {
+    KEY, VALUE, HEADERS, TOPIC, PARTITION, OFFSET, TIMESTAMP;
+
+    Object of(ConsumerRecord<byte[], byte[]> message) {
+      return switch (this) {
+        case KEY -> message.key();
+        case VALUE -> message.value();
+        case HEADERS -> headers(message.headers().toArray());
+        case TOPIC -> UTF8String.fromString(message.topic());
+        case PARTITION -> message.partition();
+        case OFFSET -> message.offset();
+        case TIMESTAMP -> micros(message.timestamp());
+      };
+    }
+  }
+
+  private static final String DDL =
+      "key binary, value binary, headers array<struct<key: string, value: binary>>, topic string, partition int, offset bigint,"
+          + " timestamp timestamp";
+  private static final long LATEST = Long.MAX_VALUE / 1_000; // milliseconds: a producer may send any number as the time
+
+  private final ConsumerRecord<byte[], byte[]>[] messages;
+  private final ColumnarBatch batch;
+  private final List<Raw> raws = new ArrayList<>();
+  private final List<Decoded> decodeds = new ArrayList<>();
+
+  private record Raw(OfKafka what, Column column) {}
+
+  /** The columns of one decoder that are asked for, with their places in its rows. */
+  private record Decoded(MessageSource.Decoding decoding, Decoder decoder, int[] places, Column[] columns) {
+    void fill(ConsumerRecord<byte[], byte[]> message, int at) {
+      Object[] row = decoder.row(decoding.part().equals("key") ? message.key() : message.value(), decoding.isQuiet());
+      for (int i = 0; i < places.length; i++) {
+        columns[i].values[at] = row[places[i]];
+      }
+    }
+  }
+
+  static StructType schema(List<MessageSource.Decoding> decodings) {
+    StructType schema = StructType.fromDDL(DDL);
+    for (MessageSource.Decoding each : decodings) {
+      for (StructField field : Decoder.of(each.description()).resultType.fields()) {
+        schema = schema.add(each.name() + "." + field.name(), field.dataType());
+      }
+    }
+    return schema;
+  }
+
+  @SuppressWarnings("unchecked")
+  MessageColumns(StructType wanted, List<MessageSource.Decoding> decodings, int rows) {
+    messages = new ConsumerRecord[rows];
+    ColumnVector[] all = new ColumnVector[wanted.length()];
+    for (int at = 0; at < all.length; at++) {
+      all[at] = new Column(wanted.fields()[at].dataType(), rows);
+    }
+    batch = new ColumnarBatch(all);
+    for (MessageSource.Decoding each : decodings) {
+      add(each, wanted, all);
+    }
+    for (int at = 0; at < all.length; at++) {
+      String name = wanted.fields()[at].name();
+      if (!name.contains(".")) {
+        raws.add(new Raw(OfKafka.valueOf(name.toUpperCase(Locale.ROOT)), (Column) all[at]));
+      }
+    }
+  }
+
+  private void add(MessageSource.Decoding decoding, StructType wanted, ColumnVector[] all) {
+    Decoder decoder = Decoder.of(decoding.description());
+    List<Integer> places = new ArrayList<>();
+    List<Column> columns = new ArrayList<>();
+    String prefix = decoding.name() + ".";
+    for (int at = 0; at < all.length; at++) {
+      String name = wanted.fields()[at].name();
+      if (name.startsWith(prefix)) {
+        places.add(decoder.resultType.fieldIndex(name.substring(prefix.length())));
+        columns.add((Column) all[at]);
+      }
+    }
+    if (!columns.isEmpty()) {
+      int[] placesOf = places.stream().mapToInt(Integer::intValue).toArray();
+      decodeds.add(new Decoded(decoding, decoder, placesOf, columns.toArray(new Column[0])));
+    }
+  }
+
+  /** Fills the columns with the next messages of a range. Returns whether there were any. */
+  boolean fill(MessageRange range) {
+    forget();
+    int count = range.take(messages);
+    for (Raw raw : raws) {
+      for (int at = 0; at < count; at++) {
+        raw.column.values[at] = raw.what.of(messages[at]);
+      }
+    }
+    for (Decoded decoded : decodeds) {
+      for (int at = 0; at < count; at++) {
+        decoded.fill(messages[at], at);
+      }
+    }
+    batch.setNumRows(count);
+    return count > 0;
+  }
+
+  /** Large messages must not stay in memory beside the next ones. */
+  private void forget() {
+    Arrays.fill(messages, null);
+    raws.forEach(each -> Arrays.fill(each.column.values, null));
+    for (Decoded each : decodeds) {
+      for (Column column : each.columns) {
+        Arrays.fill(column.values, null);
+      }
+    }
+  }
+
+  ColumnarBatch batch() {
+    return batch;
+  }
+
+  private static long micros(long millis) {
+    return Math.max(-LATEST, Math.min(LATEST, millis)) * 1_000;
+  }
+
+  /** A message without headers has null, not an empty list. */
+  private static GenericArrayData headers(Header[] headers) {
+    if (headers.length == 0) {
+      return null;
+    }
+    Object[] items = new Object[headers.length];
+    for (int i = 0; i < items.length; i++) {
+      items[i] = new GenericInternalRow(new Object[] {UTF8String.fromString(headers[i].key()), headers[i].value()});
+    }
+    return new GenericArrayData(items);
+  }
+}

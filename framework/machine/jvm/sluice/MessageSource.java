@@ -1,0 +1,254 @@
+package sluice;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.catalog.TableProvider;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+
+/**
+ * Messages of exact offsets of Kafka as a source of Spark, in columns: `spark.read.format("sluice.MessageSource")`.
+ *
+ * <p>Its one option, `read`, is JSON, which `framework/core/kafka/spark_reader.py` writes: `consumer` has the settings of consumers,
+ * `topics` the ids of the topics, `decoders` lists of a name, `key` or `value`, and a decoder's function, and `tasks` what each task reads:
+ * lists of a topic, a partition, the first offset, and the offset behind the last.
+ */
+public final class MessageSource implements TableProvider {
+  private static final String QUIET = "quiet:";
+
+  @Override
+  public StructType inferSchema(CaseInsensitiveStringMap options) {
+    return MessageColumns.schema(Settings.of(json(options)).decodings);
+  }
+
+  @Override
+  public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> options) {
+    return new Messages(schema, json(new CaseInsensitiveStringMap(options)));
+  }
+
+  private static JsonNode json(CaseInsensitiveStringMap options) {
+    try {
+      return new ObjectMapper().readTree(options.get("read"));
+    } catch (JsonProcessingException error) {
+      throw new IllegalArgumentException("the offsets to read are not readable"); // the text may have a password
+    }
+  }
+
+  /** The decoder of a key or a value. Its name is that of the struct that it makes. */
+  record Decoding(String name, String part, String description, boolean isQuiet) implements Serializable {
+    static Decoding of(JsonNode json) {
+      String function = json.get(2).asText();
+      boolean isQuiet = function.startsWith(QUIET);
+      return new Decoding(json.get(0).asText(), json.get(1).asText(), isQuiet ? function.substring(QUIET.length()) : function, isQuiet);
+    }
+  }
+
+  record Offsets(String topic, int partition, long start, long end) implements Serializable {
+    static Offsets of(JsonNode json) {
+      return new Offsets(json.get(0).asText(), json.get(1).asInt(), json.get(2).asLong(), json.get(3).asLong());
+    }
+  }
+
+  /** What every task needs. */
+  record Settings(HashMap<String, String> consumer, String topics, ArrayList<Decoding> decodings) implements Serializable {
+    static Settings of(JsonNode json) {
+      HashMap<String, String> consumer = new HashMap<>();
+      json.get("consumer").fields().forEachRemaining(each -> consumer.put(each.getKey(), each.getValue().asText()));
+      ArrayList<Decoding> decodings = new ArrayList<>();
+      json.get("decoders").forEach(each -> decodings.add(Decoding.of(each)));
+      return new Settings(consumer, json.get("topics").toString(), decodings);
+    }
+
+    /** Without the login, which a log could show. */
+    @Override
+    public String toString() {
+      return "messages of " + topics;
+    }
+
+    /** Who may use a consumer again. */
+    Object identity() {
+      return List.of(consumer, topics);
+    }
+  }
+
+  /** What one task reads, one after the other. */
+  record Task(ArrayList<Offsets> ranges) implements InputPartition {
+    static Task of(JsonNode json) {
+      ArrayList<Offsets> ranges = new ArrayList<>();
+      json.forEach(each -> ranges.add(Offsets.of(each)));
+      return new Task(ranges);
+    }
+  }
+
+  private static final class Messages implements Table, SupportsRead {
+    private final StructType schema;
+    private final JsonNode read;
+
+    Messages(StructType schema, JsonNode read) {
+      this.schema = schema;
+      this.read = read;
+    }
+
+    @Override
+    public String name() {
+      return "messages";
+    }
+
+    @Override
+    @SuppressWarnings("deprecation") // Spark calls this one
+    public StructType schema() {
+      return schema;
+    }
+
+    @Override
+    public Set<TableCapability> capabilities() {
+      return Set.of(TableCapability.BATCH_READ);
+    }
+
+    @Override
+    public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+      return new Reading(schema, read);
+    }
+  }
+
+  static final class Reading implements ScanBuilder, Scan, Batch, SupportsPushDownRequiredColumns {
+    private StructType wanted;
+    private final JsonNode read;
+
+    Reading(StructType schema, JsonNode read) {
+      this.wanted = schema;
+      this.read = read;
+    }
+
+    /** Leaves out whole columns. Spark would also leave out fields inside structs, whose values the decoders find by their places. */
+    @Override
+    public void pruneColumns(StructType required) {
+      StructType kept = new StructType();
+      for (String name : required.fieldNames()) {
+        kept = kept.add(wanted.apply(name));
+      }
+      wanted = kept;
+    }
+
+    @Override
+    public Scan build() {
+      return this;
+    }
+
+    @Override
+    public StructType readSchema() {
+      return wanted;
+    }
+
+    @Override
+    public String description() {
+      return "messages";
+    }
+
+    @Override
+    public Batch toBatch() {
+      return this;
+    }
+
+    @Override
+    public ColumnarSupportMode columnarSupportMode() {
+      return ColumnarSupportMode.SUPPORTED;
+    }
+
+    @Override
+    public InputPartition[] planInputPartitions() {
+      return tasks().toArray(InputPartition[]::new);
+    }
+
+    List<Task> tasks() {
+      List<Task> tasks = new ArrayList<>();
+      read.get("tasks").forEach(each -> tasks.add(Task.of(each)));
+      return tasks;
+    }
+
+    Settings settings() {
+      return Settings.of(read);
+    }
+
+    @Override
+    public PartitionReaderFactory createReaderFactory() {
+      return new Factory(settings(), wanted);
+    }
+  }
+
+  private record Factory(Settings settings, StructType wanted) implements PartitionReaderFactory {
+    @Override
+    public PartitionReader<InternalRow> createReader(InputPartition task) {
+      throw new UnsupportedOperationException("messages are read as columns");
+    }
+
+    @Override
+    public boolean supportColumnarReads(InputPartition task) {
+      return true;
+    }
+
+    @Override
+    public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition task) {
+      return new Reader(settings, wanted, ((Task) task).ranges);
+    }
+  }
+
+  static final class Reader implements PartitionReader<ColumnarBatch> {
+    private final Settings settings;
+    private final MessageColumns columns;
+    private final List<Offsets> ranges;
+    private int begun;
+    private MessageRange range;
+
+    Reader(Settings settings, StructType wanted, List<Offsets> ranges) {
+      this.settings = settings;
+      this.ranges = ranges;
+      this.columns = new MessageColumns(wanted, settings.decodings, Consumers.MOST_MESSAGES);
+    }
+
+    @Override
+    public boolean next() {
+      while (range == null || !columns.fill(range)) {
+        close();
+        if (begun == ranges.size()) {
+          return false;
+        }
+        range = new MessageRange(settings, ranges.get(begun++));
+      }
+      return true;
+    }
+
+    @Override
+    public ColumnarBatch get() {
+      return columns.batch();
+    }
+
+    @Override
+    public void close() {
+      if (range != null) {
+        range.close();
+        range = null;
+      }
+    }
+  }
+}

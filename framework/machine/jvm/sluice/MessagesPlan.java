@@ -1,0 +1,232 @@
+package sluice;
+
+import java.io.IOException;
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.apache.iceberg.Table;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.BasePredicate;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.IsNotNull;
+import org.apache.spark.sql.catalyst.expressions.JoinedRow;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.PlanExpression;
+import org.apache.spark.sql.catalyst.expressions.Predicate$;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import scala.collection.immutable.Seq;
+
+/**
+ * A frame that is nothing but expressions over messages, and over what earlier ones computed. What is a column of the messages goes from
+ * there into the file's pages: only what an expression computes is ever a row of Spark.
+ */
+final class MessagesPlan implements Serializable {
+  private static final int NONE = -1;
+
+  private final MessageSource.Settings settings;
+  private final StructType wanted;
+  private final List<Step> steps;
+  private final Seq<Attribute> input; // the message's columns, then what the steps compute
+  private final int[] passed; // for each column of the file the message's column, or NONE
+  private final RowCells cells;
+  private final Seq<Expression> computed;
+  private final RowCells computedCells;
+  private final int[] computedPlaces;
+  private final Seq<Expression> partitioning;
+  private final PartitionValues partition;
+  private final Expression[] judging;
+  private final Judged judged;
+  private final transient List<MessageSource.Task> tasks;
+
+  /** Expressions that are computed before others use their results. */
+  private record Step(Seq<Expression> computed, Seq<Attribute> input) implements Serializable {}
+
+  private MessagesPlan(
+      MessageSource.Reading source, List<? extends Attribute> columns, List<List<NamedExpression>> projects, StructType schema, Table table,
+      boolean carries) {
+    tasks = source.tasks();
+    settings = source.settings();
+    wanted = source.readSchema();
+    Map<Long, Integer> places = new HashMap<>();
+    columns.forEach(each -> places.put(each.exprId().id(), places.size()));
+    List<Attribute> known = new ArrayList<>(columns);
+    steps = new ArrayList<>();
+    for (List<NamedExpression> project : projects.subList(0, projects.size() - 1)) {
+      List<NamedExpression> made = project.stream().filter(each -> each instanceof Alias).toList();
+      steps.add(new Step(expressions(made), ScalaList.of(known.toArray(Attribute[]::new))));
+      made.forEach(each -> known.add(each.toAttribute()));
+    }
+    input = ScalaList.of(known.toArray(Attribute[]::new));
+    List<Expression> outputs = ScalaList.toJava(expressions(projects.get(projects.size() - 1)));
+    StructType ofFile = new StructType();
+    StructType ofJudging = new StructType();
+    List<Expression> computed = new ArrayList<>();
+    List<Expression> judging = new ArrayList<>();
+    List<Integer> passed = new ArrayList<>();
+    List<Integer> computedPlaces = new ArrayList<>();
+    StructType ofComputed = new StructType();
+    for (int at = 0; at < outputs.size(); at++) {
+      Expression output = outputs.get(at);
+      if (Judged.isJudging(schema.fieldNames()[at])) {
+        judging.add(output);
+        ofJudging = ofJudging.add(schema.fields()[at]);
+      } else if (output instanceof AttributeReference column && places.containsKey(column.exprId().id())) {
+        passed.add(places.get(column.exprId().id()));
+        ofFile = ofFile.add(schema.fields()[at]);
+      } else {
+        computedPlaces.add(passed.size());
+        passed.add(NONE);
+        computed.add(output);
+        ofComputed = ofComputed.add(schema.fields()[at]);
+        ofFile = ofFile.add(schema.fields()[at]);
+      }
+    }
+    this.passed = passed.stream().mapToInt(Integer::intValue).toArray();
+    this.computedPlaces = computedPlaces.stream().mapToInt(Integer::intValue).toArray();
+    this.computed = ScalaList.of(computed.toArray(Expression[]::new));
+    this.judging = judging.toArray(Expression[]::new);
+    cells = new RowCells(ofFile);
+    computedCells = new RowCells(ofComputed);
+    judged = Judged.of(ofJudging, carries);
+    List<String> names = PartitionValues.schema(table).columns().stream().map(each -> each.name()).toList();
+    partitioning = ScalaList.of(names.stream().map(each -> outputs.get(schema.fieldIndex(each))).toArray(Expression[]::new));
+    partition = new PartitionValues(table, names);
+  }
+
+  private static Seq<Expression> expressions(List<NamedExpression> named) {
+    return ScalaList.of(named.stream().map(each -> each instanceof Alias alias ? alias.child() : (Expression) each).toArray(Expression[]::new));
+  }
+
+  /** The plan of a frame; null where the frame does anything else than to compute its columns from messages. */
+  static MessagesPlan of(Dataset<Row> frame, Table table, boolean carries) {
+    List<List<NamedExpression>> projects = new ArrayList<>(); // the one that is computed first comes first
+    LogicalPlan plan = frame.queryExecution().optimizedPlan();
+    while (plan instanceof Project project) {
+      projects.add(0, ScalaList.toJava(project.projectList()));
+      plan = project.child();
+    }
+    if (projects.isEmpty() || !(plan instanceof DataSourceV2ScanRelation messages) || !(messages.scan() instanceof MessageSource.Reading source)) {
+      return null;
+    }
+    boolean needsPlan = projects.stream().flatMap(List::stream).anyMatch(each -> ((Expression) each).exists(part -> part instanceof PlanExpression));
+    return needsPlan ? null : new MessagesPlan(source, ScalaList.toJava(messages.output()), projects, frame.schema(), table, carries);
+  }
+
+  /** Reads messages, and adds the good ones to the files. */
+  void write(MessageSource.Task messages, TaskFiles files, AppendTally tally) throws IOException {
+    Evaluation evaluation = new Evaluation(tally);
+    UnsafeProjection partitionOf = files.arePartitioned() ? UnsafeProjection.create(partitioning, input) : null;
+    try (MessageSource.Reader reader = new MessageSource.Reader(settings, wanted, messages.ranges())) {
+      boolean[] isSkipped = new boolean[Consumers.MOST_MESSAGES];
+      while (reader.next()) {
+        TaskContext.get().killTaskIfInterrupted();
+        ColumnarBatch batch = reader.get();
+        int good = 0;
+        for (int at = 0; at < batch.numRows(); at++) {
+          InternalRow message = evaluation.of(batch.getRow(at));
+          isSkipped[at] = !evaluation.isGood(message);
+          if (!isSkipped[at]) {
+            good++;
+            ColumnFiles target = partitionOf == null ? files.all() : files.of(partition.of(partitionOf.apply(message)));
+            evaluation.addComputed(message, target.columns());
+            if (partitionOf != null) {
+              for (int column = 0; column < passed.length; column++) {
+                if (passed[column] != NONE) {
+                  cells.add(((Column) batch.column(passed[column])).value(at), column, target.columns()[column]);
+                }
+              }
+              target.added(1);
+            }
+          }
+        }
+        tally.addRead(batch.numRows());
+        if (partitionOf == null && good > 0) {
+          for (int column = 0; column < passed.length; column++) {
+            if (passed[column] != NONE) {
+              cells.add((Column) batch.column(passed[column]), column, batch.numRows(), isSkipped, files.all().columns()[column]);
+            }
+          }
+          files.all().added(good);
+        }
+      }
+    }
+  }
+
+  /** The generated code of one task. */
+  private final class Evaluation {
+    private final AppendTally tally;
+    private final UnsafeProjection[] before;
+    private final JoinedRow[] joined;
+    private final UnsafeProjection compute;
+    private final UnsafeProjection judge;
+    private final BasePredicate isBad;
+    private final BasePredicate keeps;
+    private final BasePredicate[] unmet;
+
+    Evaluation(AppendTally tally) {
+      this.tally = tally;
+      before = steps.stream().map(each -> UnsafeProjection.create(each.computed, each.input)).toArray(UnsafeProjection[]::new);
+      joined = Stream.generate(JoinedRow::new).limit(before.length).toArray(JoinedRow[]::new);
+      compute = UnsafeProjection.create(computed, input);
+      judge = UnsafeProjection.create(ScalaList.of(judging), input);
+      isBad = Predicate$.MODULE$.create(new IsNotNull(judging[judged.bad()]), input);
+      keeps = judged.keep() < 0 ? null : predicate(judged.keep());
+      unmet = Arrays.stream(judged.unmet()).mapToObj(MessagesPlan.this::predicate).toArray(BasePredicate[]::new);
+    }
+
+    /** The message with what the steps compute. */
+    InternalRow of(InternalRow message) {
+      InternalRow row = message;
+      for (int step = 0; step < before.length; step++) {
+        row = joined[step].apply(row, before[step].apply(row));
+      }
+      return row;
+    }
+
+    boolean isGood(InternalRow message) {
+      if (isBad.eval(message)) {
+        tally.addBad(judge.apply(message), judged);
+        return false;
+      }
+      if (keeps != null && !keeps.eval(message)) {
+        tally.addFiltered();
+        return false;
+      }
+      for (int expectation = 0; expectation < unmet.length; expectation++) {
+        if (unmet[expectation].eval(message)) {
+          tally.addUnmet(expectation, judge.apply(message), judged);
+        }
+      }
+      return true;
+    }
+
+    void addComputed(InternalRow message, ColumnPages[] columns) {
+      if (computedPlaces.length > 0) {
+        computedCells.add(compute.apply(message), columns, computedPlaces);
+      }
+    }
+  }
+
+  private BasePredicate predicate(int place) {
+    return Predicate$.MODULE$.create(judging[place], input);
+  }
+
+  List<MessageSource.Task> tasks() {
+    return tasks;
+  }
+}

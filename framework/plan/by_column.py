@@ -1,0 +1,30 @@
+"""Whether a pipeline's rows are written column by column, or row by row, and why (DECISIONS.md, "What a row costs")."""
+
+from __future__ import annotations
+
+from framework.base.types import VARIANT, Array, Decimal, Map, Struct, Type
+from framework.plan.pipeline import Pipeline
+
+_LONGEST_DECIMAL = 18  # digits of a whole number of 8 bytes
+
+
+def refusal(pipeline: Pipeline) -> str:
+    """Why the rows are written row by row, as far as the plan says; empty where they are not."""
+    table = pipeline.table
+    nested = next((column.name for column in table.columns if not _is_single(column.type)), None)
+    reasons = {
+        f"`write: {table.write.name}` does more than to add rows": not table.write.adds,
+        "it reads tables": not pipeline.topics,
+        "a step makes several rows of a message": pipeline.explodes,
+        "a step compares rows with earlier ones": any(step.memory for step in pipeline.steps),
+        "the table is sorted": bool(table.sort_by),
+        f"`{nested}` is a list, a map, a struct or a decimal of more than {_LONGEST_DECIMAL} digits": nested is not None,
+    }
+    return next((reason for reason, applies in reasons.items() if applies), "")
+
+
+def _is_single(type_: Type) -> bool:
+    """Whether a value of the type is a number, a truth value, or bytes."""
+    if isinstance(type_, Decimal):
+        return type_.precision <= _LONGEST_DECIMAL
+    return not isinstance(type_, (Array, Map, Struct)) and type_ != VARIANT
