@@ -227,6 +227,26 @@ def test_a_run_that_keeps_on_says_what_it_does_at_once_and_how_it_ended(
     assert (process.returncode, errors) == (0, "stopped: nothing was loaded\n")
 
 
+def test_a_signal_may_come_at_any_moment_of_a_wait() -> None:
+    """An event of Python's own holds its lock when it begins to wait, and its `set` takes that lock."""
+    code = """
+import os, signal, threading
+from framework.host.cli._interrupted import until_interrupted
+
+wait = threading.Condition.wait
+
+def interrupted(condition, timeout=None):
+    signal.raise_signal(signal.SIGTERM)
+    return wait(condition, timeout)
+
+with until_interrupted() as stop:
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    threading.Condition.wait = interrupted
+    assert stop.wait(10) and stop.wait(0) and stop.is_set()
+"""
+    subprocess.run([sys.executable, "-c", code], timeout=20, check=True, cwd=ROOT)
+
+
 def test_paused_pipelines_are_left_out_unless_asked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICE_HOME", str(folder / "home"))
     run = CliRunner().invoke

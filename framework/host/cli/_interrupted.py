@@ -7,7 +7,8 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
 
 import click
 
@@ -42,10 +43,34 @@ def ends_on_ctrl_c() -> Iterator[None]:
             signal.signal(signal.SIGINT, former_handler)
 
 
+class _SetBySignal(threading.Event):
+    """An event that the handler of a signal may set. With one of Python's own, the handler would wait for ever if the signal came while
+    `wait` holds the event's lock; a `SimpleQueue` may be filled at any moment."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_set = False
+        self._wakings: SimpleQueue[None] = SimpleQueue()
+
+    def is_set(self) -> bool:
+        return self._is_set
+
+    def set(self) -> None:
+        self._is_set = True
+        self._wakings.put(None)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if not self._is_set:
+            with suppress(Empty):
+                self._wakings.get(timeout=timeout)
+                self._wakings.put(None)  # for whoever else waits
+        return self._is_set
+
+
 @contextmanager
 def until_interrupted() -> Iterator[threading.Event]:
     """Ctrl-C or SIGTERM stops the run after the current commit; a second Ctrl-C stops it at once."""
-    stop = threading.Event()
+    stop = _SetBySignal()
 
     def ask(number: int, _frame: object) -> None:
         if stop.is_set():
