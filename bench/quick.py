@@ -226,9 +226,9 @@ def _environment() -> dict[str, str]:
 
 
 BARS = {
-    "append_vs_handwritten": "≥ 1.5", "poisoned_vs_handwritten": "≥ 1.25", "append_memory_vs_handwritten": "≤ 1.1",
+    "append_vs_handwritten": "≥ 3.0", "poisoned_vs_handwritten": "≥ 2.3", "append_memory_vs_handwritten": "≤ 0.7",
     "append_files_vs_handwritten": "≤ 1.05", "append_bytes_vs_handwritten": "≤ 1.05", "batch_1000_p50_s": "≤ 0.5",
-    "cold_2m_vs_handwritten": "≥ 1.2", "empty_tick_s": "≤ 0.3", "cold_nothing_s": "≤ 2", "plan_1000_specs_s": "≤ 5",
+    "cold_2m_vs_handwritten": "≥ 2.0", "empty_tick_s": "≤ 0.3", "cold_nothing_s": "≤ 2", "plan_1000_specs_s": "≤ 5",
     "attempt_cost": "≤ 0.05", "cold_1000_vs_streaming": "≤ 0.6",
 }  # fmt: skip
 
