@@ -114,8 +114,8 @@ def metrics(spark: SparkSession, table: str) -> list[Any]:
 
 
 def files(spark: SparkSession, table: str) -> list[tuple[Path, int]]:
-    found = spark.sql(f"SELECT file_path, file_size_in_bytes FROM {table}.files").collect()
-    return [(Path(row[0].removeprefix("file:")), row[1]) for row in found]
+    file_rows = spark.sql(f"SELECT file_path, file_size_in_bytes FROM {table}.files").collect()
+    return [(Path(row[0].removeprefix("file:")), row[1]) for row in file_rows]
 
 
 def same(one: Any, other: Any) -> bool:

@@ -25,12 +25,10 @@ _TASK_MESSAGES = 2_000  # messages; a task takes as long to begin and to end as 
 _TASK_PARTITIONS = 8  # which it reads one after the other
 _SEVERAL_TASKS = 100_000  # messages of one partition that are worth a task of their own
 _JAAS = "org.apache.kafka.common.security.{module} required username={username} password={password};"
-_OF_KAFKA = ("key", "value", "headers", "topic", "partition", "offset", "timestamp")
 
 Slice = tuple[str, int, int, int]  # a topic, a partition, the first offset, and the offset behind the last
-DecoderCall = tuple[
-    str, str, str
-]  # the name of the struct that a decoder makes, the part of the message, and the decoder's function
+# The name of the struct that a decoder makes, the part of the message, and the decoder's function.
+DecoderCall = tuple[str, str, str]
 
 
 def read(spark: SparkSession, pipeline: Pipeline, range_: Range, secrets: SecretStore) -> DataFrame:
@@ -40,7 +38,8 @@ def read(spark: SparkSession, pipeline: Pipeline, range_: Range, secrets: Secret
     calls = [(name, *decoder.called(sql)) for name, sql in pipeline.decoding.structs]
     read_options = options(pipeline.topic.cluster, range_.topics, tasks, secrets, calls)
     frame = spark.read.format(_SOURCE).options(**read_options).load()
-    return frame.selectExpr(*_OF_KAFKA, *(f"{_struct(name, frame.columns)} AS {name}" for name, _, _ in calls))
+    of_kafka = (column for column in frame.columns if "." not in column)
+    return frame.selectExpr(*of_kafka, *(f"{_struct(name, frame.columns)} AS {name}" for name, _, _ in calls))
 
 
 def read_topic(

@@ -106,11 +106,17 @@ def _place(row: Any) -> str | None:
     return None if row is None else place((row.get(0), row.get(1)))
 
 
-def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> BatchCounts:
-    """The counts of an observation. The bad rows stay in the JVM: as Python objects, ten thousand would take longer than their write."""
+def carried_rows(spark: SparkSession, rows: Any) -> DataFrame:
+    """The bad rows of a list in the JVM, where they stay."""
     from pyspark.sql import DataFrame
 
     jvm: Any = spark._jvm
+    schema = getattr(jvm, "org.apache.spark.sql.types.StructType").fromDDL(TYPE)
+    return DataFrame(spark._jsparkSession.createDataFrame(rows, schema), spark)
+
+
+def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> BatchCounts:
+    """The counts of an observation. The bad rows stay in the JVM: as Python objects, ten thousand would take longer than their write."""
     row = cast(Any, observed)._jo.getRow()
     counts = {name: row.get(index) for index, name in enumerate(row.schema().fieldNames()) if name not in ("carried", "unknown")}
     carried = None
@@ -119,8 +125,7 @@ def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> B
         bad_list = row.getList(row.fieldIndex("carried"))
         bad = bad_list.size()
         if bad:
-            schema = getattr(jvm, "org.apache.spark.sql.types.StructType").fromDDL(TYPE)
-            carried = DataFrame(spark._jsparkSession.createDataFrame(bad_list, schema), spark)
+            carried = carried_rows(spark, bad_list)
     filtered = counts.get("filtered", 0)
     rows = counts.get("rows", counts["read"] - bad - filtered)
     unmet = tuple(

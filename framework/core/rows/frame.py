@@ -5,8 +5,9 @@ Cost: each message is fetched, decoded and walked once. Bad rows come out of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from framework.core.rows.bad_rows import travelling
@@ -15,7 +16,7 @@ from framework.core.rows.own_columns import DELETE, NTH, ONLY, TRUNCATES, is_goo
 from framework.core.rows.pins import NO_PINS, Pins
 from framework.core.rows.reading import rows_of
 from framework.core.rows.stepping import apply
-from framework.plan import KAFKA_COLUMNS, KAFKA_TOPIC, OLD, AllRows, Column, Keyed, Pipeline
+from framework.plan import KAFKA_COLUMNS, KAFKA_TOPIC, OLD, AllRows, Column, Keyed, Pipeline, Step
 from framework.plan.totals import NTH_ITEM, ORDER, Totals
 from framework.sql.quote import identifier
 
@@ -59,15 +60,12 @@ def frame_of(
         observed_step_count = len(pipeline.steps)
     bad, messages = travelling(pipeline, size, carry), with_open_since(messages, pipeline, newest_time)
     rows = rows_of(messages, pipeline, bad, carry_raw=observed_step_count > 0)
-    for step in pipeline.steps[:observed_step_count]:
-        rows = apply(rows, step, pipeline, bad, pins)
+    rows = _after(pipeline.steps[:observed_step_count], rows, pipeline, bad, pins)
     if ONLY in rows.columns:
         rows = rows.where(of_bad_item(rows.columns))
     observed = Observation()
     rows = rows.observe(observed, *observations(pipeline, rows.columns, carry))
-    good = rows.where(is_good(rows.columns))
-    for step in pipeline.steps[observed_step_count:]:
-        good = apply(good, step, pipeline, bad, pins)
+    good = _after(pipeline.steps[observed_step_count:], rows.where(is_good(rows.columns)), pipeline, bad, pins)
     columns = tuple(_written(pipeline, good.columns))
     places: tuple[str, ...] = ()
     if any(step.memory for step in pipeline.steps):
@@ -80,13 +78,17 @@ def judged_rows(messages: DataFrame, pipeline: Pipeline, size: int, newest_time:
     (`Judged.java`). Nothing is observed, so that a row is made once."""
     bad = travelling(pipeline, size, True)
     rows = rows_of(with_open_since(messages, pipeline, newest_time), pipeline, bad, carry_raw=bool(pipeline.steps))
-    for step in pipeline.steps:
-        rows = apply(rows, step, pipeline, bad, pins)
+    rows = _after(pipeline.steps, rows, pipeline, bad, pins)
     judging: list[str] = [name for name in ("_sluice_bad", "_sluice_keep", "_sluice_unknown") if name in rows.columns]
     judging += [f"NOT {expectation.holds} AS _sluice_unmet{index}" for index, expectation in enumerate(pipeline.expectations)]
     if pipeline.expectations and "_kafka_offset" in rows.columns:
         judging.append("struct(_kafka_partition, _kafka_offset) AS _sluice_message")
     return rows.selectExpr(*_written(pipeline, rows.columns), *judging)
+
+
+def _after(steps: Iterable[Step], rows: DataFrame, pipeline: Pipeline, bad: str, pins: Pins) -> DataFrame:
+    """The rows after these steps."""
+    return reduce(lambda before, step: apply(before, step, pipeline, bad, pins), steps, rows)
 
 
 def _written(pipeline: Pipeline, columns: list[str]) -> Iterator[str]:

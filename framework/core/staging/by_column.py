@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from framework.core.rows.bad_rows import TYPE
-from framework.core.rows.counts import BatchCounts, UnmetExpectation, place
+from framework.core.rows.counts import BatchCounts, UnmetExpectation, carried_rows, place
 from framework.core.rules import forgotten, protocol
 from framework.core.staging import StagingTarget
 from framework.plan import Pipeline
@@ -45,7 +44,7 @@ def stage(target: StagingTarget, rows: DataFrame) -> BatchCounts | None:
     return BatchCounts(
         read=read, rows=read - filtered - bad, filtered=filtered, bad=bad, too_large=outcome.tooLarge(),
         unmet=tuple(_unmet(target.pipeline, outcome)),
-        carried=_carried(target.spark, outcome) if bad and carries else None, unknown_schemas=frozenset(outcome.unknown()),
+        carried=carried_rows(target.spark, outcome.carried()) if bad and carries else None, unknown_schemas=frozenset(outcome.unknown()),
     )  # fmt: skip
 
 
@@ -55,11 +54,3 @@ def _unmet(pipeline: Pipeline, outcome: Any) -> Iterator[UnmetExpectation]:
             places = list(outcome.places(index))
             first, last = (place(places[:2]), place(places[2:])) if places else (None, None)
             yield UnmetExpectation(name=expectation.name, rows=rows, first_place=first, last_place=last)
-
-
-def _carried(spark: Any, outcome: Any) -> DataFrame:
-    """The bad rows, which stay in the JVM."""
-    from pyspark.sql import DataFrame
-
-    schema = getattr(spark._jvm, "org.apache.spark.sql.types.StructType").fromDDL(TYPE)
-    return DataFrame(spark._jsparkSession.createDataFrame(outcome.carried(), schema), spark)

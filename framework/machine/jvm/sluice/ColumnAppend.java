@@ -9,7 +9,6 @@ import java.util.Map;
 import java.util.UUID;
 import java.util.stream.Stream;
 import org.apache.iceberg.AppendFiles;
-import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
 import org.apache.iceberg.encryption.PlaintextEncryptionManager;
@@ -46,8 +45,7 @@ public final class ColumnAppend {
     if (table.spec().fields().stream().anyMatch(each -> table.schema().findField(each.sourceId()) == null)) {
       return "the table is partitioned by a column that it no longer has";
     }
-    String format = table.properties().getOrDefault(TableProperties.DEFAULT_FILE_FORMAT, TableProperties.DEFAULT_FILE_FORMAT_DEFAULT);
-    if (FileFormat.fromString(format) != FileFormat.PARQUET) {
+    if (!FileSettings.areOfParquet(table)) {
       return "the table's files are not of Parquet";
     }
     if (table.properties().keySet().stream().anyMatch(each -> each.startsWith(TableProperties.PARQUET_BLOOM_FILTER_COLUMN_ENABLED_PREFIX))) {
@@ -95,7 +93,7 @@ public final class ColumnAppend {
 
   /** Writes the files and commits them. `carries`: bad rows are wanted, and not only counted. */
   public static AppendTally append(Dataset<Row> frame, Table table, String branch, Map<String, String> summary, boolean carries) {
-    AppendTally tally = new Job(arranged(frame, table), table, carries).run();
+    AppendTally tally = written(arranged(frame, table), table, carries);
     AppendFiles append = table.newAppend().toBranch(branch);
     tally.files.forEach(append::appendFile);
     summary.forEach(append::set);
@@ -103,48 +101,39 @@ public final class ColumnAppend {
     return tally;
   }
 
-  /** A job of Spark that writes the files, in tasks that read messages themselves where the frame allows it. */
-  private static final class Job {
-    private final QueryExecution query;
-    private final MessagesPlan plan;
-    private final RowsPlan rows;
-    private final Table table;
-    private final JavaSparkContext context;
-
-    Job(Dataset<Row> frame, Table table, boolean carries) {
-      this.table = table;
-      query = frame.queryExecution();
-      plan = MessagesPlan.of(frame, table, carries);
-      rows = plan == null ? new RowsPlan(frame.schema(), table, carries) : null;
-      context = JavaSparkContext.fromSparkContext(frame.sparkSession().sparkContext());
+  /** Writes the files by a job of Spark. */
+  private static AppendTally written(Dataset<Row> frame, Table table, boolean carries) {
+    QueryExecution query = frame.queryExecution();
+    MessagesPlan messages = MessagesPlan.of(frame, table, carries);
+    JavaSparkContext context = JavaSparkContext.fromSparkContext(frame.sparkSession().sparkContext());
+    CollectionAccumulator<String> written = context.sc().collectionAccumulator();
+    Broadcast<Table> shared = context.broadcast(SerializableTableWithSize.copyOf(table)); // which executors close
+    Task task = new Task(shared, UUID.randomUUID().toString(), written);
+    AppendTally all = new AppendTally();
+    try {
+      SQLExecution.withNewExecutionId(
+              query,
+              Option.apply("append"),
+              () -> (messages == null ? tallies(query, new RowsPlan(frame.schema(), table, carries), task) : tallies(context, messages, task)).collect())
+          .forEach(all::add);
+      return all;
+    } catch (Throwable failed) { // Spark throws its errors undeclared
+      written.value().forEach(location -> ColumnFile.delete(table, location));
+      throw failed;
+    } finally {
+      shared.destroy();
     }
+  }
 
-    AppendTally run() {
-      CollectionAccumulator<String> written = context.sc().collectionAccumulator();
-      Broadcast<Table> shared = context.broadcast(SerializableTableWithSize.copyOf(table)); // which executors close
-      Task task = new Task(shared, UUID.randomUUID().toString(), written);
-      AppendTally all = new AppendTally();
-      try {
-        SQLExecution.withNewExecutionId(query, Option.apply("append"), () -> tallies(task).collect()).forEach(all::add);
-        return all;
-      } catch (Throwable failed) { // Spark throws its errors undeclared
-        written.value().forEach(location -> ColumnFile.delete(table, location));
-        throw failed;
-      } finally {
-        shared.destroy();
-      }
-    }
+  /** Of tasks that read messages themselves. */
+  private static JavaRDD<AppendTally> tallies(JavaSparkContext context, MessagesPlan plan, Task task) {
+    List<MessageSource.Task> tasks = plan.tasks();
+    return context.parallelize(tasks, Math.max(1, tasks.size())).map(each -> task.write((files, tally) -> plan.write(each, files, tally)));
+  }
 
-    private JavaRDD<AppendTally> tallies(Task task) {
-      if (plan != null) {
-        MessagesPlan messages = plan;
-        List<MessageSource.Task> tasks = plan.tasks();
-        return context.parallelize(tasks, Math.max(1, tasks.size()))
-            .map(each -> task.write((files, tally) -> messages.write(each, files, tally)));
-      }
-      RowsPlan each = rows;
-      return query.toRdd().toJavaRDD().mapPartitions(all -> List.of(task.write((files, tally) -> each.write(all, files, tally))).iterator());
-    }
+  /** Of tasks that get rows from Spark. */
+  private static JavaRDD<AppendTally> tallies(QueryExecution query, RowsPlan plan, Task task) {
+    return query.toRdd().toJavaRDD().mapPartitions(rows -> List.of(task.write((files, tally) -> plan.write(rows, files, tally))).iterator());
   }
 
   private interface Rows {

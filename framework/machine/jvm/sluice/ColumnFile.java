@@ -28,7 +28,7 @@ import org.apache.iceberg.util.PropertyUtil;
 /** A file of a table, made of columns. Parquet's own writer puts the pages into the file, and Iceberg makes its statistics of the footer. */
 final class ColumnFile {
   private static final int MOST_PADDING = 0; // as Iceberg's own writer
-  private static final int SHORTEST_BOUNDS = ParquetProperties.DEFAULT_COLUMN_INDEX_TRUNCATE_LENGTH;
+  private static final int LONGEST_BOUND = ParquetProperties.DEFAULT_COLUMN_INDEX_TRUNCATE_LENGTH;
 
   private final Table table;
   private final PartitionKey partition; // null: the table has none
@@ -55,8 +55,8 @@ final class ColumnFile {
     }
     writer =
         new ParquetFileWriter(
-            new ParquetTarget(target.encryptingOutputFile()), type, ParquetFileWriter.Mode.CREATE, settings.groupBytes(), MOST_PADDING,
-            SHORTEST_BOUNDS, ParquetProperties.DEFAULT_STATISTICS_TRUNCATE_LENGTH, ParquetProperties.DEFAULT_PAGE_WRITE_CHECKSUM_ENABLED);
+            new ParquetTarget(target.encryptingOutputFile()), type, ParquetFileWriter.Mode.CREATE, settings.groupBytes, MOST_PADDING,
+            LONGEST_BOUND, ParquetProperties.DEFAULT_STATISTICS_TRUNCATE_LENGTH, ParquetProperties.DEFAULT_PAGE_WRITE_CHECKSUM_ENABLED);
     writer.start();
     begin();
   }
@@ -77,7 +77,7 @@ final class ColumnFile {
   /** Says that each column got so many rows. */
   void added(int count) throws IOException {
     rows += count;
-    if (sizeOfGroup() >= settings.groupBytes()) {
+    if (sizeOfGroup() >= settings.groupBytes) {
       endGroup();
       begin();
     }

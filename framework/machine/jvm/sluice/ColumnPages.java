@@ -78,6 +78,7 @@ final class ColumnPages {
     if (dictionary == null) {
       bounds.add(number);
       plain(number);
+      count++;
     } else {
       int id = dictionary.idOf(number);
       if (dictionary.isNewIn(page(), id)) {
@@ -86,7 +87,6 @@ final class ColumnPages {
       name(id);
     }
     bounds.countNan(number);
-    count++;
     endFullPage();
   }
 
@@ -97,6 +97,7 @@ final class ColumnPages {
     if (dictionary == null) {
       bounds.add(bytes, from, length);
       plain(bytes, from, length);
+      count++;
     } else {
       int id = dictionary.idOf(bytes, from, length);
       if (dictionary.isNewIn(page(), id)) {
@@ -104,7 +105,6 @@ final class ColumnPages {
       }
       name(id);
     }
-    count++;
     endFullPage();
   }
 
@@ -123,11 +123,9 @@ final class ColumnPages {
     if (count == ids.length) {
       ids = Arrays.copyOf(ids, 2 * count);
     }
-    ids[count] = id;
-    if (dictionary.size() > settings.dictionaryBytes()) {
-      count++;
+    ids[count++] = id;
+    if (dictionary.size() > settings.dictionaryBytes) {
       giveUp();
-      count--;
     }
   }
 
@@ -172,7 +170,7 @@ final class ColumnPages {
   }
 
   private void endFullPage() {
-    if (rows >= settings.pageRows() || size >= settings.pageBytes()) {
+    if (rows >= settings.pageRows || size >= settings.pageBytes) {
       endPage();
     }
   }
@@ -235,7 +233,7 @@ final class ColumnPages {
 
   void writeTo(ParquetFileWriter file) throws IOException {
     endPage();
-    file.startColumn(column, rowsOfPages, settings.codec());
+    file.startColumn(column, rowsOfPages, settings.codec);
     if (dictionaryCount > 0) {
       byte[] bytes = dictionary == null ? dictionaryBytes : dictionary.bytes(dictionaryCount);
       BytesInput compressed = BytesInput.from(settings.compressed(bytes));

@@ -5,6 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
 
 /**
  * The SQL function that makes a struct of a message's bytes: the columns, then `_sluice_code` and `_sluice_why`, which are null for a good message.
@@ -35,7 +36,11 @@ public final class Decode implements ScalarFunction<InternalRow> {
   }
 
   public InternalRow invoke(byte[] message) {
-    return new GenericInternalRow(decoder().row(message, quiet));
+    return new GenericInternalRow(row(message));
+  }
+
+  Object[] row(byte[] message) {
+    return decoder().row(message, quiet);
   }
 
   @Override
@@ -49,7 +54,7 @@ public final class Decode implements ScalarFunction<InternalRow> {
   }
 
   @Override
-  public DataType resultType() {
+  public StructType resultType() {
     return decoder().resultType;
   }
 

@@ -6,6 +6,8 @@ import java.io.UncheckedIOException;
 import java.util.Locale;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.iceberg.FileFormat;
+import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
 import org.apache.iceberg.shaded.org.apache.parquet.bytes.BytesInput;
 import org.apache.iceberg.shaded.org.apache.parquet.hadoop.CodecFactory;
@@ -16,13 +18,13 @@ import org.apache.iceberg.util.PropertyUtil;
 final class FileSettings {
   private static final int ZSTD_LEVEL = 3; // of Parquet, where the table says nothing
 
+  final int pageRows;
+  final int pageBytes;
+  final int dictionaryBytes;
+  final int groupBytes;
+  final CompressionCodecName codec;
   private final CodecFactory codecs;
-  private final CodecFactory.BytesCompressor compressor;
-  private final ZstdCompressCtx zstd;
-  private final int pageRows;
-  private final int pageBytes;
-  private final int dictionaryBytes;
-  private final int groupBytes;
+  private final ZstdCompressCtx zstd; // null: another codec
 
   FileSettings(Map<String, String> properties) {
     pageRows = PropertyUtil.propertyAsInt(properties, TableProperties.PARQUET_PAGE_ROW_LIMIT, TableProperties.PARQUET_PAGE_ROW_LIMIT_DEFAULT);
@@ -31,12 +33,17 @@ final class FileSettings {
     groupBytes =
         PropertyUtil.propertyAsInt(
             properties, TableProperties.PARQUET_ROW_GROUP_SIZE_BYTES, TableProperties.PARQUET_ROW_GROUP_SIZE_BYTES_DEFAULT);
-    String codec = properties.getOrDefault(TableProperties.PARQUET_COMPRESSION, TableProperties.PARQUET_COMPRESSION_DEFAULT);
+    String name = properties.getOrDefault(TableProperties.PARQUET_COMPRESSION, TableProperties.PARQUET_COMPRESSION_DEFAULT);
+    codec = CompressionCodecName.valueOf(name.toUpperCase(Locale.ROOT));
     String level = properties.get(TableProperties.PARQUET_COMPRESSION_LEVEL);
     codecs = new CodecFactory(levels(level), pageBytes);
-    compressor = codecs.getCompressor(CompressionCodecName.valueOf(codec.toUpperCase(Locale.ROOT)));
     // Parquet's own way through Hadoop does not tell zstd how long a page is, which makes numbers a tenth larger.
-    zstd = codec() == CompressionCodecName.ZSTD ? new ZstdCompressCtx().setLevel(level == null ? ZSTD_LEVEL : Integer.parseInt(level)) : null;
+    zstd = codec == CompressionCodecName.ZSTD ? new ZstdCompressCtx().setLevel(level == null ? ZSTD_LEVEL : Integer.parseInt(level)) : null;
+  }
+
+  static boolean areOfParquet(Table table) {
+    String format = table.properties().getOrDefault(TableProperties.DEFAULT_FILE_FORMAT, TableProperties.DEFAULT_FILE_FORMAT_DEFAULT);
+    return FileFormat.fromString(format) == FileFormat.PARQUET;
   }
 
   private static Configuration levels(String level) {
@@ -44,29 +51,8 @@ final class FileSettings {
     if (level != null) {
       levels.set("zlib.compress.level", level);
       levels.set("compression.brotli.quality", level);
-      levels.set("parquet.compression.codec.zstd.level", level);
     }
     return levels;
-  }
-
-  int pageRows() {
-    return pageRows;
-  }
-
-  int pageBytes() {
-    return pageBytes;
-  }
-
-  int dictionaryBytes() {
-    return dictionaryBytes;
-  }
-
-  int groupBytes() {
-    return groupBytes;
-  }
-
-  CompressionCodecName codec() {
-    return compressor.getCodecName();
   }
 
   byte[] compressed(byte[] bytes) {
@@ -74,7 +60,7 @@ final class FileSettings {
       return zstd.compress(bytes);
     }
     try {
-      return compressor.compress(BytesInput.from(bytes)).toByteArray();
+      return codecs.getCompressor(codec).compress(BytesInput.from(bytes)).toByteArray();
     } catch (IOException error) {
       throw new UncheckedIOException(error);
     }

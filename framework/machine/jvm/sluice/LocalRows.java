@@ -7,7 +7,6 @@ import org.apache.iceberg.AppendFiles;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.TableProperties;
 import org.apache.iceberg.encryption.EncryptedOutputFile;
 import org.apache.iceberg.io.DataWriter;
 import org.apache.iceberg.io.OutputFileFactory;
@@ -31,11 +30,10 @@ public final class LocalRows {
    */
   public static boolean append(Dataset<Row> rows, Table table, String branch, Map<String, String> summary) throws IOException {
     StructType type = SparkSchemaUtil.convert(table.schema());
-    String format = table.properties().getOrDefault(TableProperties.DEFAULT_FILE_FORMAT, TableProperties.DEFAULT_FILE_FORMAT_DEFAULT);
     if (!type.catalogString().equals(rows.schema().catalogString())
         || table.spec().isPartitioned()
         || table.sortOrder().isSorted()
-        || FileFormat.fromString(format) != FileFormat.PARQUET
+        || !FileSettings.areOfParquet(table)
         || !(rows.queryExecution().optimizedPlan() instanceof LocalRelation local)) {
       return false;
     }

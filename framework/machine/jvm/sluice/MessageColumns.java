@@ -10,7 +10,6 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.unsafe.types.UTF8String;
 
@@ -42,6 +41,7 @@ final class MessageColumns {
   private static final long LATEST = Long.MAX_VALUE / 1_000; // milliseconds: a producer may send any number as the time
 
   private final ConsumerRecord<byte[], byte[]>[] messages;
+  private final Column[] columns; // all that are asked for
   private final ColumnarBatch batch;
   private final List<Raw> raws = new ArrayList<>();
   private final List<Decoded> decodeds = new ArrayList<>();
@@ -49,9 +49,9 @@ final class MessageColumns {
   private record Raw(OfKafka what, Column column) {}
 
   /** The columns of one decoder that are asked for, with their places in its rows. */
-  private record Decoded(MessageSource.Decoding decoding, Decoder decoder, int[] places, Column[] columns) {
+  private record Decoded(MessageSource.Decoding decoding, int[] places, Column[] columns) {
     void fill(ConsumerRecord<byte[], byte[]> message, int at) {
-      Object[] row = decoder.row(decoding.part().equals("key") ? message.key() : message.value(), decoding.isQuiet());
+      Object[] row = decoding.decoder().row(decoding.isOfKey() ? message.key() : message.value());
       for (int i = 0; i < places.length; i++) {
         columns[i].values[at] = row[places[i]];
       }
@@ -61,7 +61,7 @@ final class MessageColumns {
   static StructType schema(List<MessageSource.Decoding> decodings) {
     StructType schema = StructType.fromDDL(DDL);
     for (MessageSource.Decoding each : decodings) {
-      for (StructField field : Decoder.of(each.description()).resultType.fields()) {
+      for (StructField field : each.decoder().resultType().fields()) {
         schema = schema.add(each.name() + "." + field.name(), field.dataType());
       }
     }
@@ -71,37 +71,30 @@ final class MessageColumns {
   @SuppressWarnings("unchecked")
   MessageColumns(StructType wanted, List<MessageSource.Decoding> decodings, int rows) {
     messages = new ConsumerRecord[rows];
-    ColumnVector[] all = new ColumnVector[wanted.length()];
-    for (int at = 0; at < all.length; at++) {
-      all[at] = new Column(wanted.fields()[at].dataType(), rows);
-    }
-    batch = new ColumnarBatch(all);
-    for (MessageSource.Decoding each : decodings) {
-      add(each, wanted, all);
-    }
-    for (int at = 0; at < all.length; at++) {
+    columns = Arrays.stream(wanted.fields()).map(each -> new Column(each.dataType(), rows)).toArray(Column[]::new);
+    batch = new ColumnarBatch(columns);
+    decodings.forEach(each -> add(each, wanted));
+    for (int at = 0; at < columns.length; at++) {
       String name = wanted.fields()[at].name();
       if (!name.contains(".")) {
-        raws.add(new Raw(OfKafka.valueOf(name.toUpperCase(Locale.ROOT)), (Column) all[at]));
+        raws.add(new Raw(OfKafka.valueOf(name.toUpperCase(Locale.ROOT)), columns[at]));
       }
     }
   }
 
-  private void add(MessageSource.Decoding decoding, StructType wanted, ColumnVector[] all) {
-    Decoder decoder = Decoder.of(decoding.description());
+  private void add(MessageSource.Decoding decoding, StructType wanted) {
     List<Integer> places = new ArrayList<>();
-    List<Column> columns = new ArrayList<>();
+    List<Column> ofDecoder = new ArrayList<>();
     String prefix = decoding.name() + ".";
-    for (int at = 0; at < all.length; at++) {
+    for (int at = 0; at < columns.length; at++) {
       String name = wanted.fields()[at].name();
       if (name.startsWith(prefix)) {
-        places.add(decoder.resultType.fieldIndex(name.substring(prefix.length())));
-        columns.add((Column) all[at]);
+        places.add(decoding.decoder().resultType().fieldIndex(name.substring(prefix.length())));
+        ofDecoder.add(columns[at]);
       }
     }
-    if (!columns.isEmpty()) {
-      int[] placesOf = places.stream().mapToInt(Integer::intValue).toArray();
-      decodeds.add(new Decoded(decoding, decoder, placesOf, columns.toArray(new Column[0])));
+    if (!ofDecoder.isEmpty()) {
+      decodeds.add(new Decoded(decoding, places.stream().mapToInt(Integer::intValue).toArray(), ofDecoder.toArray(Column[]::new)));
     }
   }
 
@@ -126,11 +119,8 @@ final class MessageColumns {
   /** Large messages must not stay in memory beside the next ones. */
   private void forget() {
     Arrays.fill(messages, null);
-    raws.forEach(each -> Arrays.fill(each.column.values, null));
-    for (Decoded each : decodeds) {
-      for (Column column : each.columns) {
-        Arrays.fill(column.values, null);
-      }
+    for (Column each : columns) {
+      Arrays.fill(each.values, null);
     }
   }
 

@@ -34,8 +34,6 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
  * lists of a topic, a partition, the first offset, and the offset behind the last.
  */
 public final class MessageSource implements TableProvider {
-  private static final String QUIET = "quiet:";
-
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
     return MessageColumns.schema(Settings.of(json(options)).decodings);
@@ -55,11 +53,9 @@ public final class MessageSource implements TableProvider {
   }
 
   /** The decoder of a key or a value. Its name is that of the struct that it makes. */
-  record Decoding(String name, String part, String description, boolean isQuiet) implements Serializable {
+  record Decoding(String name, boolean isOfKey, Decode decoder) implements Serializable {
     static Decoding of(JsonNode json) {
-      String function = json.get(2).asText();
-      boolean isQuiet = function.startsWith(QUIET);
-      return new Decoding(json.get(0).asText(), json.get(1).asText(), isQuiet ? function.substring(QUIET.length()) : function, isQuiet);
+      return new Decoding(json.get(0).asText(), json.get(1).asText().equals("key"), new Decode(json.get(2).asText()));
     }
   }
 

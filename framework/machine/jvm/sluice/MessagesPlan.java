@@ -7,6 +7,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.iceberg.Table;
 import org.apache.spark.TaskContext;
@@ -32,7 +33,8 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.collection.immutable.Seq;
 
 /**
- * A frame that is nothing but expressions over messages, and over what earlier ones computed. What is a column of the messages goes from
+ * A frame that is nothing but expressions over messages, and over what earlier ones computed. It has the table's columns first, and then what
+ * is judged. What is a column of the messages goes from
  * there into the file's pages: only what an expression computes is ever a row of Spark.
  */
 final class MessagesPlan implements Serializable {
@@ -45,7 +47,6 @@ final class MessagesPlan implements Serializable {
   private final int[] passed; // for each column of the file the message's column, or NONE
   private final RowCells cells;
   private final Seq<Expression> computed;
-  private final RowCells computedCells;
   private final int[] computedPlaces;
   private final Seq<Expression> partitioning;
   private final PartitionValues partition;
@@ -73,39 +74,20 @@ final class MessagesPlan implements Serializable {
     }
     input = ScalaList.of(known.toArray(Attribute[]::new));
     List<Expression> outputs = ScalaList.toJava(expressions(projects.get(projects.size() - 1)));
-    StructType ofFile = new StructType();
-    StructType ofJudging = new StructType();
-    List<Expression> computed = new ArrayList<>();
-    List<Expression> judging = new ArrayList<>();
-    List<Integer> passed = new ArrayList<>();
-    List<Integer> computedPlaces = new ArrayList<>();
-    StructType ofComputed = new StructType();
-    for (int at = 0; at < outputs.size(); at++) {
-      Expression output = outputs.get(at);
-      if (Judged.isJudging(schema.fieldNames()[at])) {
-        judging.add(output);
-        ofJudging = ofJudging.add(schema.fields()[at]);
-      } else if (output instanceof AttributeReference column && places.containsKey(column.exprId().id())) {
-        passed.add(places.get(column.exprId().id()));
-        ofFile = ofFile.add(schema.fields()[at]);
-      } else {
-        computedPlaces.add(passed.size());
-        passed.add(NONE);
-        computed.add(output);
-        ofComputed = ofComputed.add(schema.fields()[at]);
-        ofFile = ofFile.add(schema.fields()[at]);
-      }
-    }
-    this.passed = passed.stream().mapToInt(Integer::intValue).toArray();
-    this.computedPlaces = computedPlaces.stream().mapToInt(Integer::intValue).toArray();
-    this.computed = ScalaList.of(computed.toArray(Expression[]::new));
-    this.judging = judging.toArray(Expression[]::new);
-    cells = new RowCells(ofFile);
-    computedCells = new RowCells(ofComputed);
-    judged = Judged.of(ofJudging, carries);
+    int width = table.schema().columns().size();
+    cells = new RowCells(new StructType(Arrays.copyOf(schema.fields(), width)));
+    passed = outputs.subList(0, width).stream().mapToInt(each -> place(each, places)).toArray();
+    computedPlaces = IntStream.range(0, width).filter(at -> passed[at] == NONE).toArray();
+    computed = ScalaList.of(Arrays.stream(computedPlaces).mapToObj(outputs::get).toArray(Expression[]::new));
+    judging = outputs.subList(width, outputs.size()).toArray(Expression[]::new);
+    judged = Judged.of(new StructType(Arrays.copyOfRange(schema.fields(), width, schema.length())), carries);
     List<String> names = PartitionValues.schema(table).columns().stream().map(each -> each.name()).toList();
     partitioning = ScalaList.of(names.stream().map(each -> outputs.get(schema.fieldIndex(each))).toArray(Expression[]::new));
     partition = new PartitionValues(table, names);
+  }
+
+  private static int place(Expression output, Map<Long, Integer> places) {
+    return output instanceof AttributeReference column ? places.getOrDefault(column.exprId().id(), NONE) : NONE;
   }
 
   private static Seq<Expression> expressions(List<NamedExpression> named) {
@@ -130,41 +112,53 @@ final class MessagesPlan implements Serializable {
   /** Reads messages, and adds the good ones to the files. */
   void write(MessageSource.Task messages, TaskFiles files, AppendTally tally) throws IOException {
     Evaluation evaluation = new Evaluation(tally);
-    UnsafeProjection partitionOf = files.arePartitioned() ? UnsafeProjection.create(partitioning, input) : null;
     try (MessageSource.Reader reader = new MessageSource.Reader(settings, wanted, messages.ranges())) {
-      boolean[] isSkipped = new boolean[Consumers.MOST_MESSAGES];
       while (reader.next()) {
         TaskContext.get().killTaskIfInterrupted();
-        ColumnarBatch batch = reader.get();
-        int good = 0;
-        for (int at = 0; at < batch.numRows(); at++) {
-          InternalRow message = evaluation.of(batch.getRow(at));
-          isSkipped[at] = !evaluation.isGood(message);
-          if (!isSkipped[at]) {
-            good++;
-            ColumnFiles target = partitionOf == null ? files.all() : files.of(partition.of(partitionOf.apply(message)));
-            evaluation.addComputed(message, target.columns());
-            if (partitionOf != null) {
-              for (int column = 0; column < passed.length; column++) {
-                if (passed[column] != NONE) {
-                  cells.add(((Column) batch.column(passed[column])).value(at), column, target.columns()[column]);
-                }
-              }
-              target.added(1);
-            }
-          }
-        }
-        tally.addRead(batch.numRows());
-        if (partitionOf == null && good > 0) {
-          for (int column = 0; column < passed.length; column++) {
-            if (passed[column] != NONE) {
-              cells.add((Column) batch.column(passed[column]), column, batch.numRows(), isSkipped, files.all().columns()[column]);
-            }
-          }
-          files.all().added(good);
+        tally.addRead(reader.get().numRows());
+        if (files.arePartitioned()) {
+          addByRow(reader.get(), evaluation, files);
+        } else {
+          addByColumn(reader.get(), evaluation, files.all());
         }
       }
     }
+  }
+
+  /** Neighbouring messages can be of different partitions. */
+  private void addByRow(ColumnarBatch batch, Evaluation evaluation, TaskFiles files) throws IOException {
+    for (int at = 0; at < batch.numRows(); at++) {
+      InternalRow message = evaluation.of(batch.getRow(at));
+      if (evaluation.isGood(message)) {
+        ColumnFiles target = files.of(partition.of(evaluation.partitionOf.apply(message)));
+        evaluation.addComputed(message, target.columns());
+        for (int column = 0; column < passed.length; column++) {
+          if (passed[column] != NONE) {
+            cells.add(((Column) batch.column(passed[column])).value(at), column, target.columns()[column]);
+          }
+        }
+        target.added(1);
+      }
+    }
+  }
+
+  private void addByColumn(ColumnarBatch batch, Evaluation evaluation, ColumnFiles target) throws IOException {
+    boolean[] isSkipped = new boolean[batch.numRows()];
+    int good = 0;
+    for (int at = 0; at < isSkipped.length; at++) {
+      InternalRow message = evaluation.of(batch.getRow(at));
+      isSkipped[at] = !evaluation.isGood(message);
+      if (!isSkipped[at]) {
+        good++;
+        evaluation.addComputed(message, target.columns());
+      }
+    }
+    for (int column = 0; column < passed.length && good > 0; column++) {
+      if (passed[column] != NONE) {
+        cells.add((Column) batch.column(passed[column]), column, isSkipped, target.columns()[column]);
+      }
+    }
+    target.added(good);
   }
 
   /** The generated code of one task. */
@@ -173,6 +167,7 @@ final class MessagesPlan implements Serializable {
     private final UnsafeProjection[] before;
     private final JoinedRow[] joined;
     private final UnsafeProjection compute;
+    private final UnsafeProjection partitionOf;
     private final UnsafeProjection judge;
     private final BasePredicate isBad;
     private final BasePredicate keeps;
@@ -183,10 +178,11 @@ final class MessagesPlan implements Serializable {
       before = steps.stream().map(each -> UnsafeProjection.create(each.computed, each.input)).toArray(UnsafeProjection[]::new);
       joined = Stream.generate(JoinedRow::new).limit(before.length).toArray(JoinedRow[]::new);
       compute = UnsafeProjection.create(computed, input);
+      partitionOf = UnsafeProjection.create(partitioning, input);
       judge = UnsafeProjection.create(ScalaList.of(judging), input);
-      isBad = Predicate$.MODULE$.create(new IsNotNull(judging[judged.bad()]), input);
-      keeps = judged.keep() < 0 ? null : predicate(judged.keep());
-      unmet = Arrays.stream(judged.unmet()).mapToObj(MessagesPlan.this::predicate).toArray(BasePredicate[]::new);
+      isBad = predicate(new IsNotNull(judging[judged.bad()]));
+      keeps = judged.keep() < 0 ? null : predicate(judging[judged.keep()]);
+      unmet = Arrays.stream(judged.unmet()).mapToObj(at -> predicate(judging[at])).toArray(BasePredicate[]::new);
     }
 
     /** The message with what the steps compute. */
@@ -217,13 +213,13 @@ final class MessagesPlan implements Serializable {
 
     void addComputed(InternalRow message, ColumnPages[] columns) {
       if (computedPlaces.length > 0) {
-        computedCells.add(compute.apply(message), columns, computedPlaces);
+        cells.add(compute.apply(message), columns, computedPlaces);
       }
     }
   }
 
-  private BasePredicate predicate(int place) {
-    return Predicate$.MODULE$.create(judging[place], input);
+  private BasePredicate predicate(Expression condition) {
+    return Predicate$.MODULE$.create(condition, input);
   }
 
   List<MessageSource.Task> tasks() {

@@ -45,19 +45,19 @@ final class RowCells implements Serializable {
 
   /** Adds the values of a row, the first to the column at the first of `places`, and so on. */
   void add(InternalRow row, ColumnPages[] columns, int[] places) {
-    for (int at = 0; at < kinds.length; at++) {
+    for (int at = 0; at < places.length; at++) {
       ColumnPages column = columns[places[at]];
       if (row.isNullAt(at)) {
         column.addNull();
       } else {
-        add(row, at, column);
+        add(row, at, places[at], column);
       }
     }
   }
 
-  /** Adds the first `count` values of a column but those that are skipped. `at` is the place of its type. */
-  void add(Column values, int at, int count, boolean[] isSkipped, ColumnPages column) {
-    for (int row = 0; row < count; row++) {
+  /** Adds the values of a column but those that are skipped. `at` is the place of its type. */
+  void add(Column values, int at, boolean[] isSkipped, ColumnPages column) {
+    for (int row = 0; row < isSkipped.length; row++) {
       if (!isSkipped[row]) {
         add(values.value(row), at, column);
       }
@@ -82,15 +82,15 @@ final class RowCells implements Serializable {
     }
   }
 
-  private void add(InternalRow row, int at, ColumnPages column) {
-    switch (kinds[at]) {
+  private void add(InternalRow row, int at, int place, ColumnPages column) {
+    switch (kinds[place]) {
       case TRUTH -> column.add(row.getBoolean(at) ? 1 : 0);
       case INT -> column.add(row.getInt(at));
       case LONG -> column.add(row.getLong(at));
       case FLOAT -> column.add(Float.floatToRawIntBits(row.getFloat(at)));
       case DOUBLE -> column.add(Double.doubleToRawLongBits(row.getDouble(at)));
       case DECIMAL -> {
-        DecimalType type = (DecimalType) types[at];
+        DecimalType type = (DecimalType) types[place];
         column.add(row.getDecimal(at, type.precision(), type.scale()).toUnscaledLong());
       }
       case TEXT -> text(row.getUTF8String(at), column);

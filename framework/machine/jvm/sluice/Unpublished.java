@@ -109,9 +109,9 @@ public final class Unpublished implements TableOperations {
       String location = base.metadataFileLocation();
       int name = location.lastIndexOf('/') + 1;
       int version = Integer.parseInt(location.substring(name, location.indexOf('-', name)));
-      String next = String.format(Locale.ROOT, "%s%05d-", location.substring(0, name), version + 1);
+      String next = String.format(Locale.ROOT, "/%05d-", version + 1);
       for (FileInfo file : files.listPrefix(location.substring(0, name))) {
-        if (file.location().contains(next.substring(name)) && isOwn(TableMetadataParser.read(io(), file.location()))) {
+        if (file.location().contains(next) && isOwn(TableMetadataParser.read(io(), file.location()))) {
           io().deleteFile(file.location());
         }
       }
