@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-long wheel up down check bench-quick bench-changes bench-keep bench-shaping bench-catalogs
+.PHONY: help setup demo test test-fast test-long wheel up down check bench-quick bench-appends bench-changes bench-keep bench-shaping bench-catalogs
 
 help:  ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -46,6 +46,9 @@ check: $(READY)  ## Lint, format, types, import directions, names
 
 bench-quick: setup  ## Measure against a hand-written job, and how long a new user waits; a quarter of an hour
 	@$(BIN)/python -m bench.quick
+
+bench-appends: setup  ## Measure appends of other shapes beside the same by hand; ten minutes
+	@$(BIN)/python -m bench.appends
 
 bench-changes: setup  ## Measure formats of a registry and upserts, each beside what is written by hand; a quarter of an hour
 	@$(BIN)/python -m bench.changes

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 SCHEMA = "side string, quantity int, symbol string, price double, account string, userid string, at timestamp"
 FLAG = """case when m.price < 0 then 'NEGATIVE_PRICE' when m.quantity > 4000 then 'LARGE_TRADE'
     when m.price > 900 then 'UNUSUAL_PRICE' else 'NORMAL' end as anomaly_flag"""
-COLUMNS = f"{SCHEMA}, anomaly_flag string, _kafka_partition int, _kafka_offset bigint, _kafka_timestamp timestamp"
+OF_KAFKA = "_kafka_partition int, _kafka_offset bigint, _kafka_timestamp timestamp"
+KAFKA_COLUMNS = ("partition as _kafka_partition", "offset as _kafka_offset", "timestamp as _kafka_timestamp")
+COLUMNS = f"{SCHEMA}, anomaly_flag string, {OF_KAFKA}"
 PROPERTIES = {
     "format-version": "3",
     "write.distribution-mode": "none",
@@ -42,10 +44,10 @@ def session(plan: Plan) -> SparkSession:
     return builder.getOrCreate()
 
 
-def create(spark: SparkSession, table: str) -> None:
+def create(spark: SparkSession, table: str, columns: str = COLUMNS) -> None:
     properties = ", ".join(f"'{key}' = '{value}'" for key, value in PROPERTIES.items())
     spark.sql(f"create namespace if not exists {table.rpartition('.')[0]}")
-    spark.sql(f"create table {table} ({COLUMNS}) using iceberg tblproperties ({properties})")
+    spark.sql(f"create table {table} ({columns}) using iceberg tblproperties ({properties})")
 
 
 def messages(spark: SparkSession, bootstrap: str, topic: str, starts: Mapping[int, int], ends: Mapping[int, int]) -> DataFrame:
@@ -72,7 +74,13 @@ def append(
     rows(parsed).writeTo(table).append()
 
 
+def plain_rows(messages: DataFrame, columns: str) -> DataFrame:
+    """The messages as rows of these columns, and Kafka's."""
+    from pyspark.sql import functions
+
+    value = functions.from_json(functions.col("value").cast("string"), columns).alias("m")
+    return messages.select(value, "partition", "offset", "timestamp").selectExpr("m.*", *KAFKA_COLUMNS)
+
+
 def rows(parsed: DataFrame) -> DataFrame:
-    return parsed.selectExpr(
-        "m.*", FLAG, "partition as _kafka_partition", "offset as _kafka_offset", "timestamp as _kafka_timestamp"
-    )
+    return parsed.selectExpr("m.*", FLAG, *KAFKA_COLUMNS)

@@ -68,16 +68,16 @@ def send(bootstrap: str, topic: str, count: int, bad_every: int = 0, envelope: b
     produce(bootstrap, topic, values())
 
 
-def produce(bootstrap: str, topic: str, values: Iterable[bytes]) -> None:
+def produce(bootstrap: str, topic: str, values: Iterable[bytes], partitions: int = PARTITIONS) -> None:
     """Sends values to the partitions in turn. The topic is created if it is missing."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     if topic not in admin.list_topics(timeout=10).topics:
-        admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result()
+        admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result()
     producer = Producer(
         {"bootstrap.servers": bootstrap, "linger.ms": 20, "compression.type": "lz4", "queue.buffering.max.messages": 2_000_000}
     )
     for number, value in enumerate(values):
-        producer.produce(topic, value, partition=number % PARTITIONS)
+        producer.produce(topic, value, partition=number % partitions)
         if number % 10_000 == 0:
             producer.poll(0)
     assert producer.flush(60) == 0
@@ -105,8 +105,8 @@ def _trade(chance: random.Random, number: int) -> bytes:
     ).encode()
 
 
-def offsets(bootstrap: str, topic: str) -> tuple[dict[int, int], dict[int, int]]:
+def offsets(bootstrap: str, topic: str, partitions: int = PARTITIONS) -> tuple[dict[int, int], dict[int, int]]:
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench"})
-    marks = {partition: consumer.get_watermark_offsets(TopicPartition(topic, partition)) for partition in range(PARTITIONS)}
+    marks = {partition: consumer.get_watermark_offsets(TopicPartition(topic, partition)) for partition in range(partitions)}
     consumer.close()
     return {partition: mark[0] for partition, mark in marks.items()}, {partition: mark[1] for partition, mark in marks.items()}

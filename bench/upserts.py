@@ -47,7 +47,7 @@ WHEN MATCHED THEN UPDATE SET v = s.v, n = s.n WHEN NOT MATCHED THEN INSERT (k, v
 
 
 BARS = {
-    "upsert_100k_vs_merge": "≥ 3", "upsert_10_vs_merge": "≥ 8", "upsert_random_vs_merge": "≥ 1", "upsert_bytes_ratio": "≤ 3",
+    "upsert_100k_vs_merge": "≥ 5", "upsert_10_vs_merge": "≥ 8", "upsert_random_vs_merge": "≥ 1.5", "upsert_bytes_ratio": "≤ 3",
     "upsert_growth_per_tenfold": "≤ 1.5", "upsert_heap_100_vs_20": "≤ 1.05",
 }  # fmt: skip
 

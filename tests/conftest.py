@@ -231,9 +231,10 @@ def lent_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def large_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes batches read only those files of any table that can have their keys, as of large tables."""
-    from framework.core.staging import ranges
+    from framework.core.staging import hashes, ranges
 
     monkeypatch.setattr(ranges, "_SMALL", 0)  # a table of 32 MB takes minutes to load
+    monkeypatch.setattr(hashes, "_MUCH", 0)
 
 
 @pytest.fixture

@@ -1,6 +1,9 @@
-"""Whether a pipeline's rows are written column by column, or row by row, and why (DECISIONS.md, "What a row costs")."""
+"""How a pipeline's rows are written, and why: column by column, straight from the messages or through rows of Spark, or row by row
+(DECISIONS.md, "What a row costs")."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from framework.base.types import VARIANT, Array, Decimal, Map, Struct, Type
 from framework.plan.pipeline import Pipeline
@@ -9,17 +12,28 @@ _LONGEST_DECIMAL = 18  # digits of a whole number of 8 bytes
 
 
 def refusal(pipeline: Pipeline) -> str:
-    """Why the rows are written row by row, as far as the plan says; empty where they are not."""
+    """The reason for which the rows are written row by row, as far as the plan says; empty where they are not."""
     table = pipeline.table
     nested = next((column.name for column in table.columns if not _is_single(column.type)), None)
     reasons = {
         f"`write: {table.write.name}` does more than to add rows": not table.write.adds,
-        "it reads tables": not pipeline.topics,
-        "a step makes several rows of a message": pipeline.explodes,
-        "a step compares rows with earlier ones": any(step.memory for step in pipeline.steps),
         "the table is sorted": bool(table.sort_by),
         f"`{nested}` is a list, a map, a struct or a decimal of more than {_LONGEST_DECIMAL} digits": nested is not None,
     }
+    return _first(reasons)
+
+
+def detour(pipeline: Pipeline) -> str:
+    """The reason for which rows of Spark are made before the columns; empty where messages become columns in one pass."""
+    reasons = {
+        "it reads tables": not pipeline.topics,
+        "a step makes several rows of a message": pipeline.explodes,
+        "a step compares rows with earlier ones": any(step.memory for step in pipeline.steps),
+    }
+    return _first(reasons)
+
+
+def _first(reasons: Mapping[str, bool]) -> str:
     return next((reason for reason, applies in reasons.items() if applies), "")
 
 

@@ -319,9 +319,19 @@ def test_a_days_deletes_are_joined(customers: Project, monkeypatch: pytest.Monke
 @pytest.mark.long
 @pytest.mark.usefixtures("large_tables")
 def test_large_tables_are_read_where_the_keys_are(customers: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lists, ranges and bounds of keys all find the same rows."""
+    """Lists, ranges and bounds of keys, and hashes beside them, all find the same rows."""
     from framework.core.staging import ranges
+    from framework.features.writes import upsert
 
+    merges: list[str] = []
+    statement = upsert._statement
+
+    def seen(*given: Any) -> list[str]:
+        merges.extend(lines := list(statement(*given)))
+        return lines
+
+    # Whether hashes are compared shows in no row.
+    monkeypatch.setattr(upsert, "_statement", seen)
     for start in (0, 100, 200):
         send(customers, *((key, "old", 1000) for key in range(start, start + 100)))
         customers.run()
@@ -329,8 +339,10 @@ def test_large_tables_are_read_where_the_keys_are(customers: Project, monkeypatc
         for limit, value in (("_LISTED", listed), ("_MOST_KEYS", max_keys)):
             monkeypatch.setattr(ranges, limit, value)  # so many keys as the limits take minutes to load
         send(customers, *((key, f"new {number}", 2000 + number) for key in (*range(8), *range(210, 220), 1000 + number)))
+        merges.clear()
         (batch,) = customers.run()
         assert batch.changed and (batch.changed.inserted, batch.changed.updated) == (1, 18)
+        assert any("among:" in line for line in merges) == (listed == 5), "hashes are compared where the keys are not listed"
         assert {name for key, name in names(customers).items() if key in (0, 7, 210, 219)} == {f"new {number}"}
 
 

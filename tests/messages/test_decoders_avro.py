@@ -140,6 +140,17 @@ def test_unions_of_versions(decoders: Decoders) -> None:
     assert [row.values and row.values["u"] for row in rows] == expected
 
 
+def test_an_item_of_which_nothing_is_a_column_is_null(decoders: Decoders) -> None:
+    """The item before it must not show through."""
+    union = ["string", "long", {**record(name="Deleted"), "fields": []}]
+    json_ = record(("a", {"type": "array", "items": union}), ("m", {"type": "map", "values": union}))
+    a, deleted = b"\x00\x02a", b"\x04"
+    body = b"\x06" + a + deleted + a + b"\x00" + b"\x04" + b"\x02x" + a + b"\x02y" + deleted + b"\x00"
+    (row,) = decoded(decoders, [schema(json_)], frame(body))
+    text = {"string": "a", "long": None}
+    assert row.values == {"a": [text, None, text], "m": [("x", text), ("y", None)]}
+
+
 def test_references_and_single_values(decoders: Decoders) -> None:
     address = {**record(("city", "string"), name="Address"), "namespace": "a.b"}
     json_ = {**record(("home", "Address"), ("work", ["null", "a.b.Address"])), "namespace": "a.b"}

@@ -108,7 +108,7 @@ class Stage:
         )  # fmt: skip
         target = self._target(table, range_, end_position)
         messages = self.source.read(self.context.spark, range_, number)
-        if by_column.is_possible(target):
+        if by_column.takes_one_pass(target) and by_column.is_possible(target):
             rows = judged_rows(messages, self.pipeline, range_.size, newest_time=position.newest, pins=self.pins)
             with named_errors(self.pipeline):
                 if counted := by_column.stage(target, rows):

@@ -63,16 +63,16 @@ def cached_frame(frame: DataFrame) -> Iterator[DataFrame]:
 
 
 @contextmanager
-def held_frame(frame: DataFrame) -> Iterator[DataFrame]:
-    """Computes a frame once and holds its rows while they are used (`Held.java`). If a machine of a cluster is lost, its part is
-    computed again."""
+def held_frame(frame: DataFrame, numbers: str) -> Iterator[tuple[DataFrame, Any]]:
+    """Computes a frame once and holds its rows while they are used (`Held.java`). Returns them, and the numbers of one of their columns.
+    If a machine of a cluster is lost, its part is computed again."""
     from py4j.protocol import Py4JError
     from pyspark.sql import DataFrame
 
     jvm: Any = frame.sparkSession._jvm
-    rows = jvm.sluice.Held.of(frame._jdf)
+    rows = jvm.sluice.Held.of(frame._jdf, numbers)
     try:
-        yield DataFrame(rows.rows(), frame.sparkSession)
+        yield DataFrame(rows.rows(), frame.sparkSession), rows.hashes()
     finally:
         with suppress(Py4JError, ConnectionError):
             rows.release()

@@ -107,8 +107,9 @@ def starts_fast(rows: int | None) -> bool:
 
 def is_outgrown(spark: SparkSession, rows: int | None) -> bool:
     """Whether the JVM was started to start fast, and so many rows are worth another JVM."""
-    options = spark.sparkContext.getConf().get("spark.driver.defaultJavaOptions", "") or ""
-    return rows is not None and rows > MANY_ROWS and _STARTS_FAST in options
+    if rows is None or rows <= MANY_ROWS:
+        return False  # without asking Spark, which takes longer than to begin a small batch
+    return _STARTS_FAST in (spark.conf.get("spark.driver.defaultJavaOptions", "") or "")
 
 
 def more_jars(plan: Plan) -> list[Path]:

@@ -8,9 +8,9 @@ Cost: the batch is kept in memory, or on the disk, while it is compared.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from framework.base.errors import RefusedError
 from framework.core.rows.counts import BatchCounts
@@ -18,9 +18,9 @@ from framework.core.rows.frame import Frame
 from framework.core.rules import forgotten
 from framework.core.spark.reading_errors import cached_frame, held_frame
 from framework.core.staging import StagingTarget, ranges, state
+from framework.core.staging.hashes import Hashes
 from framework.plan import Remember, State
 from framework.sql.quote import identifier
-from framework.sql.settings import FUNCTIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -114,40 +114,6 @@ def _memories(target: StagingTarget) -> list[Remember]:
     return [step.memory for step in target.pipeline.steps if step.memory]
 
 
-class Hashes:
-    """A set of numbers in which tasks look numbers up (`Hashes.java`). It has each number as often as it was given."""
-
-    def __init__(self, numbers: Any, stack: ExitStack) -> None:
-        self._numbers = numbers
-        self._stack = stack
-        stack.callback(_forget, numbers)
-
-    def __len__(self) -> int:
-        return int(self._numbers.size())
-
-    def repeated(self) -> Hashes:
-        """The numbers that were given more than once."""
-        return Hashes(self._numbers.repeated(), self._stack)
-
-    def and_also(self, hashes: Hashes) -> Hashes:
-        return Hashes(getattr(self._numbers, "and")(hashes._numbers), self._stack)
-
-    def among(self, hashes: Hashes) -> int:
-        """How many of the numbers are among those of `hashes`."""
-        return int(self._numbers.among(hashes._numbers))
-
-    def has(self, column: str) -> str:
-        """SQL of whether the number of a column is one of them."""
-        return f"{FUNCTIONS}.{identifier(f'among:{self._numbers.id()}')}({identifier(column)})"
-
-
-def _forget(numbers: Any) -> None:
-    from py4j.protocol import Py4JError
-
-    with suppress(Py4JError, ConnectionError):
-        numbers.forget()
-
-
 @dataclass(frozen=True)
 class Earlier:
     """The earlier rows with which a step compares those of a batch."""
@@ -156,13 +122,14 @@ class Earlier:
     state: State | None
     stack: ExitStack
 
-    def kept(self, frame: DataFrame) -> DataFrame:
-        """The frame, computed once and kept until the batch is staged."""
-        return self.stack.enter_context(held_frame(frame))
+    def kept(self, frame: DataFrame, numbers: str) -> tuple[DataFrame, Hashes]:
+        """The frame, computed once and kept until the batch is staged, and the numbers of one of its columns."""
+        rows, held_numbers = self.stack.enter_context(held_frame(frame, numbers))
+        return rows, Hashes(held_numbers, self.stack)
 
     def hashes(self, frame: DataFrame) -> Hashes:
         """The numbers of the frame's first column, kept until the batch is staged."""
-        return Hashes(self.target.spark._jvm.sluice.Hashes.of(frame._jdf), self.stack)
+        return Hashes.of(frame, self.stack)
 
     def value(self, name: str) -> str:
         """SQL of a column of the batch with its type in the table, which may be wider."""

@@ -1,7 +1,7 @@
-"""Appends that write files of columns: each message is read, decoded and written in one pass (`ColumnAppend.java`).
+"""Appends that write files of columns (`ColumnAppend.java`).
 
-Cost: no row of Spark is made of what only passes, and none is written twice. Where the plan or the table does not allow it
-(`framework/plan/by_column.py`), Iceberg's own writer takes the rows.
+Cost: where the plan allows it (`framework/plan/by_column.py`), each message is read, decoded and written in one pass, and no row of Spark
+is made of what only passes; else rows of Spark are added. Where plan or table do not allow either, Iceberg's own writer takes the rows.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from framework.core.rows.counts import BatchCounts, UnmetExpectation, carried_ro
 from framework.core.rules import forgotten, protocol
 from framework.core.staging import StagingTarget
 from framework.plan import Pipeline
-from framework.plan.by_column import refusal
+from framework.plan.by_column import detour, refusal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,30 +22,45 @@ _OF_ICEBERG = "spark.sql.iceberg."  # settings of Iceberg's writer
 
 
 def is_possible(target: StagingTarget) -> bool:
-    """Whether the target's rows can be written by columns."""
+    """Whether files of columns can be written for the target."""
     return (
-        not target.replays
-        and not refusal(target.pipeline)
-        and forgotten.read(target.table.properties()) is None
+        not refusal(target.pipeline)
         and not any(name.startswith(_OF_ICEBERG) for name, _ in target.context.plan.engine.conf)
         and not target.spark._jvm.sluice.ColumnAppend.refusal(target.table)
     )
 
 
+def takes_one_pass(target: StagingTarget) -> bool:
+    """Whether each row can say itself what becomes of it, so that one pass over the messages is enough."""
+    return not target.replays and not detour(target.pipeline) and forgotten.read(target.table.properties()) is None
+
+
 def stage(target: StagingTarget, rows: DataFrame) -> BatchCounts | None:
     """Adds the good ones of judged rows to the attempt's branch, and returns the counts. Returns None if they do not have the table's
     columns."""
-    by_column = target.spark._jvm.sluice.ColumnAppend
-    if not by_column.fits(rows._jdf, target.table):
-        return None
     carries = target.pipeline.bad_rows != "drop"
-    outcome = by_column.append(rows._jdf, target.table, protocol.BRANCH + target.attempt, target.summary, carries)
+    outcome = _appended(target, rows, carries)
+    if outcome is None:
+        return None
     read, filtered, bad = outcome.read(), outcome.filtered(), outcome.bad()
     return BatchCounts(
         read=read, rows=read - filtered - bad, filtered=filtered, bad=bad, too_large=outcome.tooLarge(),
         unmet=tuple(_unmet(target.pipeline, outcome)),
         carried=carried_rows(target.spark, outcome.carried()) if bad and carries else None, unknown_schemas=frozenset(outcome.unknown()),
     )  # fmt: skip
+
+
+def add(target: StagingTarget, rows: DataFrame) -> bool:
+    """Adds rows to the attempt's branch. Returns whether it could."""
+    return is_possible(target) and _appended(target, rows, carries=False) is not None
+
+
+def _appended(target: StagingTarget, rows: DataFrame, carries: bool) -> Any:
+    """Returns what `ColumnAppend.java` says of the rows; None if they do not have the table's columns."""
+    by_column = target.spark._jvm.sluice.ColumnAppend
+    if not by_column.fits(rows._jdf, target.table):
+        return None
+    return by_column.append(rows._jdf, target.table, protocol.BRANCH + target.attempt, target.summary, carries)
 
 
 def _unmet(pipeline: Pipeline, outcome: Any) -> Iterator[UnmetExpectation]:

@@ -33,10 +33,12 @@ KeyBounds = tuple[Any, Any]
 
 @dataclass(frozen=True)
 class KeyRange:
-    """A condition in SQL over the table `t`, empty where it would skip no file. `listed`: it lists all values of the keys."""
+    """A condition in SQL over the table `t`, empty where it would skip no file. `listed`: it lists all values of the keys. `size` is the
+    bytes of the files that it does not skip, if somebody has looked."""
 
     sql: str
     listed: bool
+    size: int | None = None
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def scan_keys(target: StagingTarget, rows: DataFrame, keys: Sequence[str]) -> Sc
     types = {column.name: column.type for column in target.pipeline.table.columns}
     all_keys, keys = (
         keys,
-        [name for name in keys if _has_bounds(types[name])] if target.size <= _LISTED or _is_large(target) else [],
+        [name for name in keys if _has_bounds(types[name])] if target.size <= _LISTED or is_large(target) else [],
     )
     several = f"{SEVERAL if SEVERAL in rows.columns else 'false'} AS {SEVERAL}"
     if (rows.count() if target.pipeline.explodes else target.size) > _MOST_KEYS:
@@ -61,8 +63,9 @@ def scan_keys(target: StagingTarget, rows: DataFrame, keys: Sequence[str]) -> Sc
         return Scan(deleted, KeyRange(_all(_bounded(rows, name, types[name]) for name in keys), False), bool(any_several))
     table = rows.selectExpr(DELETE, several, *(_looked_at(name, types[name]) for name in keys)).toArrow()
     conditions = [_condition(target, table[name], name, types[name]) for name in keys]
-    listed = keys == list(all_keys) and all(conditions) and len(table) <= _LISTED
-    near = KeyRange(_all(conditions), bool(conditions) and listed)
+    listed = keys == list(all_keys) and all(condition.sql for condition in conditions) and len(table) <= _LISTED
+    sizes = [condition.size for condition in conditions if condition.size is not None]
+    near = KeyRange(_all(condition.sql for condition in conditions), bool(conditions) and listed, min(sizes, default=None))
     return Scan(sum(table[DELETE].to_pylist()), near, any(table[SEVERAL].to_pylist()))
 
 
@@ -87,18 +90,18 @@ def steps_back(target: StagingTarget, rows: DataFrame, partition: Sequence[str],
 def near(target: StagingTarget, rows: DataFrame, keys: Sequence[str], windows: int = 1) -> str:
     """The condition for rows with the same keys, of which none is null. The rows must have been kept; a message has up to `windows` of
     them."""
-    if not _is_large(target):
+    if not is_large(target):
         return ""
     keys = [name for name in keys if _has_bounds(target.column_types[name])]
     if target.size * windows > _MOST_KEYS or target.pipeline.explodes:
         return _all(_bounded(rows, name, target.column_types[name]) for name in keys)
     table = rows.selectExpr(*(_looked_at(name, target.column_types[name]) for name in keys)).toArrow()
-    return _all(_condition(target, table[name], name, target.column_types[name]) for name in keys)
+    return _all(_condition(target, table[name], name, target.column_types[name]).sql for name in keys)
 
 
 def within(target: StagingTarget, rows: DataFrame, name: str, seconds: int) -> str:
     """The condition for rows without a time, or with one at most `seconds` from one of the batch."""
-    if not _is_large(target):
+    if not is_large(target):
         return ""
     time = identifier(name)
     try:
@@ -114,7 +117,7 @@ def within(target: StagingTarget, rows: DataFrame, name: str, seconds: int) -> s
 
 def not_before(target: StagingTarget, batch: DataFrame, name: str, batch_column: str, type_: Type) -> str:
     """SQL over the table `t`: a column is null, or not below the least value of `batch_column`."""
-    if not _is_large(target):
+    if not is_large(target):
         return ""
     try:
         ((earliest,),) = _values(batch.selectExpr(f"min({identifier(batch_column)})"))
@@ -131,7 +134,7 @@ def _looked_at(name: str, type_: Type) -> str:
     return f"IF(octet_length({column}) <= {_LONGEST}, {column}, NULL) AS {column}" if type_ == STRING else column
 
 
-def _is_large(target: StagingTarget) -> bool:
+def is_large(target: StagingTarget) -> bool:
     """Whether the table is large enough to skip files."""
     return int(target.table.currentSnapshot().summary().get("total-files-size") or 0) > _SMALL
 
@@ -144,22 +147,33 @@ def _has_bounds(type_: Type) -> bool:
     return isinstance(type_, Decimal) or type_ in (INT, BIGINT, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
-def _condition(target: StagingTarget, column: Any, name: str, type_: Type) -> str:
+def _condition(target: StagingTarget, column: Any, name: str, type_: Type) -> KeyRange:
     try:
         column = set(column.to_pylist())
         if None in column:
-            return ""
+            return KeyRange("", False)
         values = sorted(column)
         if not values:
-            return "false"
+            return KeyRange("false", True)
         if len(values) <= _LISTED:
-            return f"t.{identifier(name)} IN ({', '.join(_literal(value, type_) for value in values)})"
-        files = (
-            target.spark.table(f"{target.name}.files").selectExpr(*_bounds(name)).where("low IS NOT NULL AND high IS NOT NULL")
-        )
-        return _sql(name, _cut(values, _values(files)), type_)
+            return KeyRange(f"t.{identifier(name)} IN ({', '.join(_literal(value, type_) for value in values)})", True)
+        files = _values(target.spark.table(f"{target.name}.files").selectExpr(*_bounds(name)))
+        ranges = _cut(values, [(low, high, size) for low, high, size in files if low is not None and high is not None])
+        return KeyRange(_sql(name, ranges, type_), False, sum(_left(ranges, files)))
     except (ValueError, OverflowError):  # times that Python does not have
-        return ""
+        return KeyRange("", False)
+
+
+def _left(ranges: Sequence[KeyBounds], files: Iterable[tuple[Any, Any, int]]) -> Iterator[int]:
+    """The sizes of the files that can have a value of the ranges, which are in order."""
+    ends = [end for _, end in ranges]
+    for low, high, size in files:
+        if low is None or high is None:
+            yield size
+        else:
+            index = bisect_left(ends, low)
+            if index < len(ranges) and ranges[index][0] <= high:
+                yield size
 
 
 def _bounded(rows: DataFrame, name: str, type_: Type) -> str:

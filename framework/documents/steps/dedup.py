@@ -138,15 +138,13 @@ def _last(written: Written, landing: Landing) -> Iterator[Problem]:
 def _admitted(new: Any, earlier: Any, keys: tuple[str, ...], within: int | None) -> Any:
     """Returns the rows that are no repeats. Only rows with the same hash, which are few, are compared by their keys."""
     values = [earlier.value(name) for name in keys]
-    batch = earlier.kept(new.selectExpr("*", _hash(values), f"monotonically_increasing_id() AS {_ROW}"))
-    hashes = earlier.hashes(batch.select(_HASH))
+    batch, hashes = earlier.kept(new.selectExpr("*", _hash(values), f"monotonically_increasing_id() AS {_ROW}"), _HASH)
     doubtful_hashes, landed_count = hashes.repeated(), 0
     landed_rows = earlier.near(batch, keys, within)
     if landed_rows is not None:
         columns = list(map(identifier, keys))
         landed_rows = landed_rows.selectExpr(*_named(columns), _hash(columns), *_time(earlier, within))
-        landed_rows = earlier.kept(landed_rows.where(hashes.has(_HASH)))
-        landed_hashes = earlier.hashes(landed_rows.select(_HASH))
+        landed_rows, landed_hashes = earlier.kept(landed_rows.where(hashes.has(_HASH)), _HASH)
         doubtful_hashes, landed_count = doubtful_hashes.and_also(landed_hashes), len(landed_hashes)
     if not len(doubtful_hashes):
         return batch.drop(_HASH, _ROW)

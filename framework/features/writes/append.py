@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from framework.core.rows.counts import BatchCounts
 from framework.core.rows.frame import Frame
-from framework.core.staging import StagingTarget
+from framework.core.staging import StagingTarget, by_column
 from framework.documents.write_mode import WriteMode
 
 
 def stage(target: StagingTarget, frame: Frame) -> BatchCounts:
-    target.writer(frame.good).append()
+    if not by_column.add(target, frame.good):
+        target.writer(frame.good).append()
     return target.counted(frame)
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from framework.core.rows.counts import BatchCounts
 from framework.core.rows.frame import Frame
 from framework.core.rows.own_columns import DELETE, NTH
 from framework.core.spark.reading_errors import cached_frame
-from framework.core.staging import StagingTarget, by_key, deletes, events, ranges, rising
+from framework.core.staging import StagingTarget, by_key, deletes, events, hashes, ranges, rising
 from framework.core.staging.merge import inserts, merge, sources
 from framework.core.staging.ranges import KeyRange
 from framework.documents.write_mode import WriteMode
@@ -45,6 +46,8 @@ def stage(target: StagingTarget, frame: Frame) -> BatchCounts:
         counted = target.counted(frame)
         if counted.unknown_schemas:
             return counted
+        if not has_truncate:
+            scan = replace(scan, near=hashes.narrowed(target, scan.near, newest_rows, keyed.keys, stack))
         deleted = scan.deleted
         if scan.several:  # which one is the newest can depend on the times of earlier batches
             newest_rows = _newest_per_key(target, rising.beside_stored(target, spread, scan))

@@ -28,9 +28,9 @@ final class Avro {
     AvroType schema = AvroSchema.record(writer.get("schema"), writer.path("references"));
     Avro avro = new Avro(writer.path("names"));
     Member[] members = avro.members(schema, columns, List.of());
-    return (message, from, row) -> {
+    return (message, from, cells) -> {
       BinaryInput in = new BinaryInput(message, from);
-      fill(members, in, row);
+      fill(members, in, cells);
       in.checkEnd("message");
     };
   }
@@ -50,13 +50,10 @@ final class Avro {
     }
   }
 
-  private static void fill(Member[] members, BinaryInput in, Object[] row) {
+  private static void fill(Member[] members, BinaryInput in, Cells cells) {
     for (Member member : members) {
       try {
-        Object value = member.reader.read(in);
-        if (member.place >= 0) {
-          row[member.place] = value;
-        }
+        member.reader.read(in, cells, member.place);
       } catch (BadMessage bad) {
         throw member.field == null ? bad.within(member.name) : bad.within(member.field);
       }
@@ -103,13 +100,13 @@ final class Avro {
           return misfitting(type, column);
         }
         Member[] members = members(type, column, path);
-        return struct(members, column.fields.length);
+        return struct(members, column);
       case "array":
         return column.kind == Type.Kind.ARRAY
-            ? AvroReaders.array(reader(type.members.get(0), column.element, path)) : misfitting(type, column);
+            ? AvroReaders.array(reader(type.members.get(0), column.element, path), column) : misfitting(type, column);
       case "map":
         return column.kind == Type.Kind.MAP
-            ? AvroReaders.map(reader(type.members.get(0), column.element, path)) : misfitting(type, column);
+            ? AvroReaders.map(reader(type.members.get(0), column.element, path), column) : misfitting(type, column);
       default:
         AvroReader atom = AvroReaders.atom(type, column);
         return atom == null ? misfitting(type, column) : atom;
@@ -123,14 +120,14 @@ final class Avro {
     for (int i = 0; i < readers.length; i++) {
       AvroType member = union.members.get(i);
       if (member.is("null")) {
-        readers[i] = in -> null;
+        readers[i] = absent(skip(member));
       } else if (isPlain) {
         readers[i] = reader(member, column, path);
       } else {
         readers[i] = memberOfStruct(union, i, column, path);
       }
     }
-    return in -> readers[AvroReaders.index(in, readers.length, "type")].read(in);
+    return (in, cells, place) -> readers[AvroReaders.index(in, readers.length, "type")].read(in, cells, place);
   }
 
   private AvroReader memberOfStruct(AvroType union, int i, Type struct, List<String> path) {
@@ -138,25 +135,33 @@ final class Avro {
     List<String> inside = Paths.with(path, name);
     int place = place(struct, names.getOrDefault(inside, name));
     if (place < 0) {
-      return holdsSomething(union.members.get(i)) ? misfitting(union.members.get(i), struct) : skip(union.members.get(i));
+      return holdsSomething(union.members.get(i)) ? misfitting(union.members.get(i), struct) : absent(skip(union.members.get(i)));
     }
     Field field = struct.fields[place];
     Member[] alone = {new Member(name, place, field, reader(union.members.get(i), field.type, inside))};
-    return struct(alone, struct.fields.length);
+    return struct(alone, struct);
   }
 
-  private static AvroReader struct(Member[] members, int width) {
-    return in -> {
-      in.budget.spend(width);
-      Object[] row = new Object[width];
-      fill(members, in, row);
-      return new GenericInternalRow(row);
+  /** Passes over a value, and puts null. */
+  private static AvroReader absent(AvroReader skipping) {
+    return (in, cells, place) -> {
+      skipping.read(in, cells, place);
+      cells.put(place, null);
+    };
+  }
+
+  private static AvroReader struct(Member[] members, Type struct) {
+    return (in, cells, place) -> {
+      in.budget.spend(struct.fields.length);
+      ObjectCells fields = new ObjectCells(struct, 0);
+      fill(members, in, fields);
+      cells.put(place, new GenericInternalRow(fields.values));
     };
   }
 
   private static AvroReader misfitting(AvroType type, Type column) {
     String given = type.name.isEmpty() ? type.toString() : type.name;
-    return in -> {
+    return (in, cells, place) -> {
       throw BadMessage.misfit(column, given);
     };
   }

@@ -1,6 +1,6 @@
 package sluice;
 
-/** Reads a value of one Avro type as Spark has it. */
+/** Reads a value of one Avro type into a cell. */
 interface AvroReader {
-  Object read(BinaryInput in);
+  void read(BinaryInput in, Cells cells, int place);
 }

@@ -2,6 +2,7 @@ package sluice;
 
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
@@ -16,7 +17,7 @@ final class AvroReaders {
   static AvroReader atom(AvroType type, Type column) {
     switch (type.kind) {
       case "boolean":
-        return column.kind == Type.Kind.BOOLEAN ? AvroReaders::bool : null;
+        return column.kind == Type.Kind.BOOLEAN ? (in, cells, place) -> cells.putNumber(place, truth(in)) : null;
       case "int":
       case "long":
         return number(type, column);
@@ -24,7 +25,7 @@ final class AvroReaders {
       case "double":
         return real(type.is("float"), column);
       case "string":
-        return column.kind == Type.Kind.STRING ? in -> in.text(in.zigzag()) : null;
+        return column.kind == Type.Kind.STRING ? (in, cells, place) -> in.text(in.zigzag(), cells, place) : null;
       case "enum":
         return column.kind == Type.Kind.STRING ? symbols(type) : null;
       default:
@@ -40,12 +41,12 @@ final class AvroReaders {
     return (int) index;
   }
 
-  private static Object bool(BinaryInput in) {
+  private static int truth(BinaryInput in) {
     int value = in.oneByte();
     if (value != 0 && value != 1) {
       throw BadMessage.undecodable("a boolean is neither 0 nor 1");
     }
-    return value == 1;
+    return value;
   }
 
   private static long number(BinaryInput in, boolean isInt) {
@@ -60,80 +61,95 @@ final class AvroReaders {
     boolean isInt = type.is("int");
     switch (column.kind) {
       case INT:
-        return isInt && type.logical.isEmpty() ? in -> (int) number(in, true) : null;
+        return isInt && type.logical.isEmpty() ? (in, cells, place) -> cells.putNumber(place, number(in, true)) : null;
       case BIGINT:
-        return type.logical.isEmpty() ? in -> number(in, isInt) : null;
+        return type.logical.isEmpty() ? (in, cells, place) -> cells.putNumber(place, number(in, isInt)) : null;
       case FLOAT:
-        return isInt && type.logical.isEmpty() ? in -> exactFloat(number(in, true), column) : null;
+        return isInt && type.logical.isEmpty() ? (in, cells, place) -> cells.putNumber(place, exactFloat(number(in, true), column)) : null;
       case DOUBLE:
-        return type.logical.isEmpty() ? in -> exactDouble(number(in, isInt), column) : null;
+        return type.logical.isEmpty() ? (in, cells, place) -> cells.putNumber(place, exactDouble(number(in, isInt), column)) : null;
       case DATE:
         boolean isDate = type.logical.equals("date") || column.format == Type.Format.EPOCH_DAYS;
-        return isDate ? in -> fitting(Times.day(number(in, isInt)), column) : null;
+        return isDate ? (in, cells, place) -> cells.put(place, fitting(Times.day(number(in, isInt)), column)) : null;
       case TIMESTAMP:
       case TIMESTAMP_NTZ:
         String zone = column.kind == Type.Kind.TIMESTAMP ? "" : "local-";
         if (type.logical.equals(zone + "timestamp-millis") || column.format == Type.Format.EPOCH_MILLIS) {
-          return in -> fitting(Times.millis(number(in, isInt)), column);
+          return (in, cells, place) -> cells.put(place, fitting(Times.millis(number(in, isInt)), column));
         }
         boolean isMicros = type.logical.equals(zone + "timestamp-micros") || column.format == Type.Format.EPOCH_MICROS;
-        return isMicros ? in -> fitting(Times.micros(number(in, isInt)), column) : null;
+        return isMicros ? (in, cells, place) -> cells.put(place, fitting(Times.micros(number(in, isInt)), column)) : null;
       default:
         return null;
     }
   }
 
-  private static Object exactFloat(long number, Type column) {
-    return fitting((long) (float) number == number ? (Object) (float) number : null, column);
+  private static long exactFloat(long number, Type column) {
+    if ((long) (float) number != number) {
+      throw unfit(column);
+    }
+    return Float.floatToRawIntBits(number);
   }
 
-  private static Object exactDouble(long number, Type column) {
-    return fitting((long) (double) number == number ? (Object) (double) number : null, column);
+  private static long exactDouble(long number, Type column) {
+    if ((long) (double) number != number) {
+      throw unfit(column);
+    }
+    return Double.doubleToRawLongBits(number);
   }
 
   private static Object fitting(Object value, Type column) {
     if (value == null) {
-      throw BadMessage.misfit(column, "a value that it cannot hold");
+      throw unfit(column);
     }
     return value;
   }
 
+  private static BadMessage unfit(Type column) {
+    return BadMessage.misfit(column, "a value that it cannot hold");
+  }
+
   private static AvroReader real(boolean isFloat, Type column) {
     if (column.kind == Type.Kind.FLOAT && isFloat) {
-      return in -> Float.intBitsToFloat(in.fixed32());
+      return (in, cells, place) -> cells.putNumber(place, in.fixed32());
     }
     if (column.kind != Type.Kind.DOUBLE) {
       return null;
     }
-    return isFloat ? in -> (double) Float.intBitsToFloat(in.fixed32()) : in -> Double.longBitsToDouble(in.fixed64());
+    return isFloat
+        ? (in, cells, place) -> cells.putNumber(place, Double.doubleToRawLongBits(Float.intBitsToFloat(in.fixed32())))
+        : (in, cells, place) -> cells.putNumber(place, in.fixed64());
   }
 
   private static AvroReader symbols(AvroType type) {
-    UTF8String[] symbols = type.symbols.stream().map(UTF8String::fromString).toArray(UTF8String[]::new);
-    return in -> symbols[index(in, symbols.length, "symbol")];
+    byte[][] symbols = type.symbols.stream().map(each -> each.getBytes(StandardCharsets.UTF_8)).toArray(byte[][]::new);
+    return (in, cells, place) -> {
+      byte[] symbol = symbols[index(in, symbols.length, "symbol")];
+      cells.putText(place, symbol, 0, symbol.length);
+    };
   }
 
   private static AvroReader decimal(AvroType type, Type column) {
     if (column.kind != Type.Kind.DECIMAL) {
       return null;
     }
-    return in -> {
+    return (in, cells, place) -> {
       BigInteger unscaled = in.bigEndian(type.is("fixed") ? type.size : in.zigzag());
-      return fitting(Numbers.decimal(unscaled, type.scale, column), column);
+      cells.put(place, fitting(Numbers.decimal(unscaled, type.scale, column), column));
     };
   }
 
   private static AvroReader bytes(AvroType type, Type column) {
     if (type.is("fixed") && type.logical.equals("uuid") && column.kind == Type.Kind.STRING) {
-      return in -> {
+      return (in, cells, place) -> {
         ByteBuffer bytes = ByteBuffer.wrap(in.copy(type.size));
-        return UTF8String.fromString(new UUID(bytes.getLong(), bytes.getLong()).toString());
+        cells.put(place, UTF8String.fromString(new UUID(bytes.getLong(), bytes.getLong()).toString()));
       };
     }
     if (column.kind != Type.Kind.BINARY) {
       return null;
     }
-    return type.is("fixed") ? in -> in.copy(type.size) : in -> in.copy(in.zigzag());
+    return (in, cells, place) -> cells.put(place, in.copy(type.is("fixed") ? type.size : in.zigzag()));
   }
 
   /** How many items the next block has; 0 ends the list. Each takes at least one byte, so that a wrong count ends at once. */
@@ -149,83 +165,85 @@ final class AvroReaders {
     return count;
   }
 
-  static AvroReader array(AvroReader element) {
-    return in -> {
+  static AvroReader array(AvroReader element, Type column) {
+    return (in, cells, place) -> {
       List<Object> items = new ArrayList<>();
+      ObjectCells item = new ObjectCells(column, 0);
       for (long count = block(in); count > 0; count = block(in)) {
         for (; count > 0; count--) {
           try {
-            items.add(element.read(in));
+            element.read(in, item, 0);
+            items.add(item.values[0]);
           } catch (BadMessage bad) {
             throw bad.within(items.size());
           }
         }
       }
-      return new GenericArrayData(items.toArray());
+      cells.put(place, new GenericArrayData(items.toArray()));
     };
   }
 
-  static AvroReader map(AvroReader value) {
-    return in -> {
+  static AvroReader map(AvroReader value, Type column) {
+    return (in, cells, place) -> {
       MapBuilder map = new MapBuilder();
+      ObjectCells item = new ObjectCells(column, 0);
       for (long count = block(in); count > 0; count = block(in)) {
         for (; count > 0; count--) {
           UTF8String key = in.text(in.zigzag());
           try {
-            map.put(key, value.read(in));
+            value.read(in, item, 0);
+            map.put(key, item.values[0]);
           } catch (BadMessage bad) {
             throw bad.within(key.toString());
           }
         }
       }
-      return map.build();
+      cells.put(place, map.build());
     };
   }
 
-  /** Passes over a value, and checks what must be right to find its end. */
+  /** Passes over a value, and checks what must be right to find its end. It puts nothing. */
   static AvroReader skip(AvroType type, AvroReader[] members) {
     switch (type.kind) {
       case "null":
-        return in -> null;
+        return (in, cells, place) -> {};
       case "boolean":
-        return AvroReaders::bool;
+        return (in, cells, place) -> truth(in);
       case "int":
       case "long":
-        return in -> number(in, type.is("int"));
+        return (in, cells, place) -> number(in, type.is("int"));
       case "float":
-        return in -> in.take(4);
+        return (in, cells, place) -> in.take(4);
       case "double":
-        return in -> in.take(8);
+        return (in, cells, place) -> in.take(8);
       case "fixed":
-        return in -> in.take(type.size);
+        return (in, cells, place) -> in.take(type.size);
       case "enum":
-        return in -> index(in, type.symbols.size(), "symbol");
+        return (in, cells, place) -> index(in, type.symbols.size(), "symbol");
       case "union":
-        return in -> members[index(in, members.length, "type")].read(in);
+        return (in, cells, place) -> members[index(in, members.length, "type")].read(in, cells, place);
       case "record":
-        return in -> {
+        return (in, cells, place) -> {
           for (AvroReader member : members) {
-            member.read(in);
+            member.read(in, cells, place);
           }
-          return null;
         };
       case "array":
       case "map":
-        return in -> skipItems(in, type.is("map"), members[0]);
+        return (in, cells, place) -> skipItems(in, type.is("map"), members[0]);
       default:
-        return in -> in.take(in.zigzag());
+        return (in, cells, place) -> in.take(in.zigzag());
     }
   }
 
-  private static Object skipItems(BinaryInput in, boolean isMap, AvroReader item) {
+  private static void skipItems(BinaryInput in, boolean isMap, AvroReader item) {
     for (long count = block(in); count > 0; count = block(in)) {
       for (; count > 0; count--) {
         if (isMap) {
           in.take(in.zigzag());
         }
-        item.read(in);
+        item.read(in, null, 0);
       }
     }
-    return null;
   }
 }

@@ -90,11 +90,21 @@ final class BinaryInput {
   }
 
   UTF8String text(long length) {
+    int start = utf8(length);
+    return UTF8String.fromBytes(bytes, start, at - start);
+  }
+
+  void text(long length, Cells cells, int place) {
+    int start = utf8(length);
+    cells.putText(place, bytes, start, at);
+  }
+
+  private int utf8(long length) {
     int start = take(length);
     if (!Utf8.isValid(bytes, start, at)) {
       throw BadMessage.undecodable("the text is not UTF-8");
     }
-    return UTF8String.fromBytes(bytes, start, at - start);
+    return start;
   }
 
   byte[] copy(long length) {

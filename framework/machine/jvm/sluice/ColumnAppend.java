@@ -12,6 +12,7 @@ import org.apache.iceberg.AppendFiles;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
 import org.apache.iceberg.encryption.PlaintextEncryptionManager;
+import org.apache.iceberg.exceptions.CleanableFailure;
 import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.spark.source.SerializableTableWithSize;
 import org.apache.spark.TaskContext;
@@ -45,6 +46,9 @@ public final class ColumnAppend {
     if (table.spec().fields().stream().anyMatch(each -> table.schema().findField(each.sourceId()) == null)) {
       return "the table is partitioned by a column that it no longer has";
     }
+    if (table.spec().isPartitioned() && !"none".equals(table.properties().get(TableProperties.WRITE_DISTRIBUTION_MODE))) {
+      return "the table wants the rows of a partition in one task";
+    }
     if (!FileSettings.areOfParquet(table)) {
       return "the table's files are not of Parquet";
     }
@@ -57,7 +61,7 @@ public final class ColumnAppend {
     if (table.schema().columns().stream().anyMatch(column -> column.isRequired() || column.writeDefault() != null)) {
       return "the table has columns that are never null";
     }
-    boolean isFlat = Arrays.stream(SparkSchemaUtil.convert(table.schema()).fields()).allMatch(each -> RowCells.kind(each.dataType()) != null);
+    boolean isFlat = Arrays.stream(SparkSchemaUtil.convert(table.schema()).fields()).allMatch(each -> RowColumns.areSingle(each.dataType()));
     return isFlat ? "" : "a column is a list, a map, a struct or a large decimal";
   }
 
@@ -97,8 +101,15 @@ public final class ColumnAppend {
     AppendFiles append = table.newAppend().toBranch(branch);
     tally.files.forEach(append::appendFile);
     summary.forEach(append::set);
-    append.commit();
-    return tally;
+    try {
+      append.commit();
+      return tally;
+    } catch (RuntimeException failed) {
+      if (failed instanceof CleanableFailure) { // nobody names the files
+        tally.files.forEach(file -> ColumnFile.delete(table, file.location()));
+      }
+      throw failed;
+    }
   }
 
   /** Writes the files by a job of Spark. */

@@ -50,6 +50,18 @@ final class ColumnBounds {
     }
   }
 
+  void countNans(long[] numbers, int count) {
+    for (int at = 0; isReal && at < count; at++) {
+      countNan(numbers[at]);
+    }
+  }
+
+  void add(long[] numbers, int count) {
+    for (int at = 0; at < count; at++) {
+      add(numbers[at]);
+    }
+  }
+
   /** Takes a value into account; one of equal ones is enough for a page. */
   void add(long bits) {
     if (isReal && isNan(bits)) {

@@ -2,6 +2,7 @@ package sluice;
 
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.PartitionKey;
@@ -14,6 +15,8 @@ import org.apache.iceberg.util.PropertyUtil;
 final class ColumnFiles {
   private static final int CHECK_ROWS = 100; // behind so many rows the sizes are looked at: each can have megabytes
 
+  private static final int FIRST_SIZE = 16;
+
   private final Table table;
   private final PartitionKey partition; // null: the table has none
   private final FileSettings settings;
@@ -22,6 +25,8 @@ final class ColumnFiles {
   private final List<DataFile> done = new ArrayList<>();
   private ColumnFile file; // null: none has begun
   private int rows; // since the sizes were looked at
+  private int[] chosen = new int[FIRST_SIZE];
+  private int chosenCount;
 
   ColumnFiles(Table table, PartitionKey partition, FileSettings settings, OutputFileFactory places) {
     this.table = table;
@@ -33,17 +38,25 @@ final class ColumnFiles {
             table.properties(), TableProperties.WRITE_TARGET_FILE_SIZE_BYTES, TableProperties.WRITE_TARGET_FILE_SIZE_BYTES_DEFAULT);
   }
 
-  /** The columns to which values are added. Each call of `added` may begin new ones. */
-  ColumnPages[] columns() throws IOException {
+  /** Says that a row of the next columns goes to these files. Returns whether it is the first one. */
+  boolean choose(int row) {
+    if (chosenCount == chosen.length) {
+      chosen = Arrays.copyOf(chosen, 2 * chosenCount);
+    }
+    chosen[chosenCount++] = row;
+    return chosenCount == 1;
+  }
+
+  /** Adds these rows, of which these are the columns. */
+  void addChosen(Column[] columns) throws IOException {
     if (file == null) {
       file = new ColumnFile(table, partition, partition == null ? places.newOutputFile() : places.newOutputFile(partition), settings);
     }
-    return file.columns();
-  }
-
-  /** Says that each column got so many rows. */
-  void added(int count) throws IOException {
-    rows += count;
+    for (int at = 0; at < columns.length; at++) {
+      columns[at].addTo(file.columns()[at], chosen, chosenCount);
+    }
+    rows += chosenCount;
+    chosenCount = 0;
     if (rows >= CHECK_ROWS) {
       file.added(rows);
       rows = 0;

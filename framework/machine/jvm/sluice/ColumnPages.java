@@ -65,47 +65,80 @@ final class ColumnPages {
     dictionary = isTruth ? null : new PageDictionary(isText ? 0 : width);
   }
 
-  void addNull() {
-    row(true);
-    nullCount++;
-    endFullPage();
-  }
-
-  /** A whole number, the bits of a real one, or 1 for true. */
-  void add(long number) {
-    row(false);
-    size += width;
-    if (dictionary == null) {
-      bounds.add(number);
-      plain(number);
-      count++;
-    } else {
-      int id = dictionary.idOf(number);
-      if (dictionary.isNewIn(page(), id)) {
-        bounds.add(number);
+  /** Adds numbers, those of the first `wanted` of these rows: whole ones, the bits of real ones, or 1 for true. */
+  void add(long[] numbers, boolean[] areNull, int[] rows, int wanted) {
+    for (int from = 0; from < wanted; endFullPage()) {
+      int end = from + Math.min(wanted - from, room());
+      long[] present = new long[end - from];
+      int found = 0;
+      for (; from < end; from++) {
+        boolean isNull = areNull[rows[from]];
+        row(isNull);
+        if (!isNull) {
+          present[found++] = numbers[rows[from]];
+        }
       }
-      name(id);
+      nullCount += present.length - found;
+      add(present, found);
     }
-    bounds.countNan(number);
-    endFullPage();
   }
 
-  /** A text, or other bytes. They are copied. */
-  void add(byte[] bytes, int from, int length) {
-    row(false);
+  /** How many numbers may come before somebody has to ask whether the page is full. */
+  private int room() {
+    return Math.max(1, Math.min(settings.pageRows - rows, (settings.pageBytes - size + width - 1) / width));
+  }
+
+  private void add(long[] numbers, int added) {
+    size += width * added;
+    bounds.countNans(numbers, added);
+    if (dictionary == null) {
+      bounds.add(numbers, added);
+      for (int at = 0; at < added; at++) {
+        plain(numbers[at]);
+      }
+      count += added;
+    } else {
+      makeRoomForIds(added);
+      dictionary.idsOf(numbers, added, ids, count);
+      for (int at = count; at < count + added; at++) {
+        if (dictionary.isNewIn(page(), ids[at])) {
+          bounds.add(dictionary.number(ids[at]));
+        }
+      }
+      count += added;
+      giveUpIfLarge();
+    }
+  }
+
+  /** Adds texts, or other bytes, those of the first `wanted` of these rows. They are copied. */
+  void add(byte[][] bytes, int[] starts, int[] lengths, int[] rows, int wanted) {
+    for (int at = 0; at < wanted; at++) {
+      int row = rows[at];
+      row(bytes[row] == null);
+      if (bytes[row] == null) {
+        nullCount++;
+      } else {
+        add(bytes[row], starts[row], lengths[row]);
+      }
+      endFullPage();
+    }
+  }
+
+  private void add(byte[] bytes, int from, int length) {
     size += Integer.BYTES + length;
     if (dictionary == null) {
       bounds.add(bytes, from, length);
       plain(bytes, from, length);
       count++;
-    } else {
-      int id = dictionary.idOf(bytes, from, length);
-      if (dictionary.isNewIn(page(), id)) {
-        bounds.add(bytes, from, length);
-      }
-      name(id);
+      return;
     }
-    endFullPage();
+    int id = dictionary.idOf(bytes, from, length);
+    if (dictionary.isNewIn(page(), id)) {
+      bounds.add(bytes, from, length);
+    }
+    makeRoomForIds(1);
+    ids[count++] = id;
+    giveUpIfLarge();
   }
 
   private int page() {
@@ -119,11 +152,13 @@ final class ColumnPages {
     nulls[rows++] = isNull;
   }
 
-  private void name(int id) {
-    if (count == ids.length) {
-      ids = Arrays.copyOf(ids, 2 * count);
+  private void makeRoomForIds(int more) {
+    if (more > ids.length - count) {
+      ids = Arrays.copyOf(ids, Math.max(2 * count, count + more));
     }
-    ids[count++] = id;
+  }
+
+  private void giveUpIfLarge() {
     if (dictionary.size() > settings.dictionaryBytes) {
       giveUp();
     }

@@ -36,11 +36,11 @@ public final class Decode implements ScalarFunction<InternalRow> {
   }
 
   public InternalRow invoke(byte[] message) {
-    return new GenericInternalRow(row(message));
+    return new GenericInternalRow(decoder().row(message, quiet));
   }
 
-  Object[] row(byte[] message) {
-    return decoder().row(message, quiet);
+  void read(byte[] message, Cells cells) {
+    decoder().read(message, quiet, cells);
   }
 
   @Override

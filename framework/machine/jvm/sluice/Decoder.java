@@ -41,42 +41,43 @@ final class Decoder {
     return decoder;
   }
 
-  Object[] row(byte[] message) {
-    return row(message, false);
-  }
-
   /** The columns, then the code and the reason; if `quiet`, a reason without any part of the message. */
   Object[] row(byte[] message, boolean quiet) {
-    Object[] row = new Object[width + 2];
+    ObjectCells cells = new ObjectCells(columns, 2);
+    read(message, quiet, cells);
+    return cells.values;
+  }
+
+  /** Puts them into cells, in which nothing is yet. */
+  void read(byte[] message, boolean quiet, Cells cells) {
     try {
       if (message != null) {
-        fill(message, row);
+        fill(message, cells);
       } else if (description.absent.equals("bad")) {
         throw BadMessage.of(BadMessage.NULL_VALUE, "the message has no " + description.part);
       } else if (description.absent.equals("empty")) {
-        checkRequired(row);
+        checkRequired(cells);
       }
-      return row;
     } catch (BadMessage bad) {
-      return bad(bad.code, quiet ? bad.quietWhy() : bad.why());
+      refuse(cells, bad.code, quiet ? bad.quietWhy() : bad.why());
     } catch (RuntimeException error) { // a fault of ours must not stop all messages behind this one
-      return bad(BadMessage.UNDECODABLE, "the decoder failed: " + (quiet ? error.getClass().getName() : error));
+      refuse(cells, BadMessage.UNDECODABLE, "the decoder failed: " + (quiet ? error.getClass().getName() : error));
     }
   }
 
-  private void fill(byte[] message, Object[] row) {
+  private void fill(byte[] message, Cells cells) {
     if (message.length > description.largest) {
       throw BadMessage.of(BadMessage.TOO_LARGE, "the " + description.part + " is over " + description.largest + " bytes");
     }
-    reader.read(message, 0, row);
+    reader.read(message, 0, cells);
     if (!description.isDebezium) {
-      checkRequired(row);
+      checkRequired(cells);
     }
   }
 
-  private void checkRequired(Object[] row) {
+  private void checkRequired(Cells cells) {
     for (int place = 0; place < width; place++) {
-      if (row[place] == null && columns.fields[place].required) {
+      if (columns.fields[place].required && cells.isNull(place)) {
         throw missing(columns.fields[place]);
       }
     }
@@ -86,10 +87,11 @@ final class Decoder {
     return BadMessage.of(BadMessage.MISSING_FIELD, "`" + field.name + "` is required and missing or null");
   }
 
-  private Object[] bad(String code, String why) {
-    Object[] row = new Object[width + 2];
-    row[width] = UTF8String.fromString(code);
-    row[width + 1] = why == null ? null : UTF8String.fromString(why);
-    return row;
+  private void refuse(Cells cells, String code, String why) {
+    for (int place = 0; place < width; place++) {
+      cells.put(place, null);
+    }
+    cells.put(width, UTF8String.fromString(code));
+    cells.put(width + 1, why == null ? null : UTF8String.fromString(why));
   }
 }

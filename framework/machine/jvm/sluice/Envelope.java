@@ -47,17 +47,17 @@ final class Envelope {
 
   MessageReader reading(MessageReader body) {
     return (message, from, row) -> {
-      Object[] envelope = new Object[type.fields.length];
+      ObjectCells envelope = new ObjectCells(type, 0);
       try {
         body.read(message, from, envelope);
       } catch (BadMessage bad) {
         throw bad.isTextAt("before") || bad.isTextAt("after") ? BadMessage.undecodable(TEXT) : bad;
       }
-      open(envelope, row);
+      open(envelope.values, row);
     };
   }
 
-  private void open(Object[] envelope, Object[] row) {
+  private void open(Object[] envelope, Cells row) {
     if (envelope[OP] == null) {
       if (envelope[DATABASE] == null && envelope[DDL] == null) {
         throw BadMessage.undecodable("the value is no envelope of Debezium: it has no `op`");
@@ -69,27 +69,27 @@ final class Envelope {
       String given = BadMessage.cut(op, 20);
       throw BadMessage.undecodable("the envelope has the op " + given + ", which is none of c, u, d, r, t and m");
     }
-    row[image.length] = envelope[OP];
+    row.put(image.length, envelope[OP]);
     if (op.equals("m")) {
       return;
     }
     InternalRow source = (InternalRow) envelope[SOURCE];
-    row[image.length + 1] = source == null || source.isNullAt(0) ? null : (Object) source.getLong(0);
+    row.put(image.length + 1, source == null || source.isNullAt(0) ? null : (Object) source.getLong(0));
     if (op.equals("d") || WITH_AFTER.contains(op)) {
       copy(envelope, op, row);
     }
   }
 
-  private void copy(Object[] envelope, String op, Object[] row) {
+  private void copy(Object[] envelope, String op, Cells row) {
     boolean isDelete = op.equals("d");
     InternalRow values = (InternalRow) envelope[isDelete ? BEFORE : AFTER];
     if (values == null) {
       throw BadMessage.undecodable("the envelope has no `" + (isDelete ? "before" : "after") + "`, and its op is " + op);
     }
     for (int place = 0; place < image.length; place++) {
-      row[place] = values.get(place, image[place].type.spark);
+      row.put(place, values.get(place, image[place].type.spark));
       // Debezium may know only the key of a deleted row.
-      if (row[place] == null && image[place].required && !isDelete) {
+      if (image[place].required && values.isNullAt(place) && !isDelete) {
         throw Decoder.missing(image[place]);
       }
     }

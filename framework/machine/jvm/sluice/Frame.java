@@ -15,7 +15,7 @@ final class Frame implements MessageReader {
   }
 
   @Override
-  public void read(byte[] message, int from, Object[] row) {
+  public void read(byte[] message, int from, Cells cells) {
     if (message.length - from < LENGTH || message[from] != 0) {
       throw BadMessage.undecodable("the " + part + " does not begin with the id of a schema");
     }
@@ -24,6 +24,6 @@ final class Frame implements MessageReader {
     if (reader == null) {
       throw BadMessage.of(BadMessage.UNKNOWN_SCHEMA, "the registry has no schema " + Integer.toUnsignedString(id));
     }
-    reader.read(message, from + LENGTH, row);
+    reader.read(message, from + LENGTH, cells);
   }
 }

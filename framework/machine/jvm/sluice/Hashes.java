@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.LongStream;
+import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.Dataset;
@@ -36,16 +37,26 @@ public final class Hashes {
 
   /** The numbers of the first column, each as often as it is there. */
   public static Hashes of(Dataset<Row> rows) {
-    List<long[]> parts =
+    return of(
+        rows.sparkSession(),
         rows.queryExecution().toRdd().toJavaRDD().mapPartitions(
             each -> {
               LongStream.Builder numbers = LongStream.builder();
               each.forEachRemaining(row -> numbers.add(row.getLong(0)));
               return List.of(numbers.build().toArray()).iterator();
-            }).collect();
-    long[] all = parts.stream().flatMapToLong(Arrays::stream).toArray();
+            }));
+  }
+
+  static Hashes of(SparkSession spark, JavaRDD<long[]> numbers) {
+    List<long[]> parts = numbers.collect();
+    long[] all = new long[parts.stream().mapToInt(part -> part.length).sum()];
+    int at = 0;
+    for (long[] part : parts) {
+      System.arraycopy(part, 0, all, at, part.length);
+      at += part.length;
+    }
     Arrays.parallelSort(all);
-    return new Hashes(rows.sparkSession(), all);
+    return new Hashes(spark, all);
   }
 
   /** The numbers that are in the set more than once. */

@@ -4,6 +4,7 @@ import java.io.Serializable;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.NoSuchElementException;
+import java.util.stream.LongStream;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -31,21 +32,29 @@ public final class Held {
     this.rows = rows;
   }
 
-  /** Computes them, as an execution of its own, at whose end Spark knows what was observed. */
-  public static Held of(Dataset<Row> frame) {
+  /**
+   * Computes them, as an execution of its own, at whose end Spark knows what was observed. The numbers of one column are kept apart, so that
+   * nobody has to look for them in the rows.
+   */
+  public static Held of(Dataset<Row> frame, String numbers) {
     QueryExecution query = frame.queryExecution();
     return SQLExecution.withNewExecutionId(
         query,
         Option.apply("hold"),
         () -> {
           StructType schema = frame.schema();
+          int place = schema.fieldIndex(numbers);
           JavaRDD<Block> blocks =
-              query.toRdd().toJavaRDD().mapPartitions(each -> new Packing(each, schema)).persist(StorageLevel.MEMORY_AND_DISK());
+              query.toRdd().toJavaRDD().mapPartitions(each -> new Packing(each, schema, place)).persist(StorageLevel.MEMORY_AND_DISK());
           blocks.count();
           JavaRDD<InternalRow> rows = blocks.mapPartitions(each -> new Unpacking(each, schema.size()));
           SparkSession spark = (SparkSession) frame.sparkSession();
           return new Held(blocks, spark.internalCreateDataFrame(rows.rdd(), schema, false));
         });
+  }
+
+  public Hashes hashes() {
+    return Hashes.of(rows.sparkSession(), blocks.map(each -> each.numbers()));
   }
 
   public Dataset<Row> rows() {
@@ -56,25 +65,21 @@ public final class Held {
     blocks.unpersist(false);
   }
 
-  /** Rows, each behind its length. */
-  private static final class Block implements Serializable {
+  /** Rows, each behind its length, and their numbers. */
+  private record Block(byte[] bytes, long[] numbers) implements Serializable {
     private static final int SIZE = 4 << 20;
-
-    private final byte[] bytes;
-
-    Block(byte[] bytes) {
-      this.bytes = bytes;
-    }
   }
 
   private static final class Packing implements Iterator<Block> {
     private final Iterator<InternalRow> rows;
     private final StructType schema;
+    private final int place;
     private UnsafeProjection projection;
 
-    Packing(Iterator<InternalRow> rows, StructType schema) {
+    Packing(Iterator<InternalRow> rows, StructType schema, int place) {
       this.rows = rows;
       this.schema = schema;
+      this.place = place;
     }
 
     @Override
@@ -85,9 +90,11 @@ public final class Held {
     @Override
     public Block next() {
       byte[] bytes = new byte[Block.SIZE];
+      LongStream.Builder numbers = LongStream.builder();
       int at = 0;
       while (rows.hasNext() && at < Block.SIZE - (Block.SIZE >> 4)) {
         UnsafeRow row = unsafe(rows.next());
+        numbers.add(row.getLong(place));
         int end = at + Integer.BYTES + row.getSizeInBytes();
         if (end > bytes.length) {
           bytes = Arrays.copyOf(bytes, end);
@@ -96,7 +103,7 @@ public final class Held {
         row.writeToMemory(bytes, Platform.BYTE_ARRAY_OFFSET + at + Integer.BYTES);
         at = end;
       }
-      return new Block(at < bytes.length ? Arrays.copyOf(bytes, at) : bytes);
+      return new Block(at < bytes.length ? Arrays.copyOf(bytes, at) : bytes, numbers.build().toArray());
     }
 
     private UnsafeRow unsafe(InternalRow row) {
@@ -124,7 +131,7 @@ public final class Held {
     @Override
     public boolean hasNext() {
       while (at == bytes.length && blocks.hasNext()) {
-        bytes = blocks.next().bytes;
+        bytes = blocks.next().bytes();
         at = 0;
       }
       return at < bytes.length;

@@ -1,7 +1,6 @@
 package sluice;
 
 import java.nio.charset.StandardCharsets;
-import org.apache.spark.unsafe.types.UTF8String;
 
 /** One JSON object per message, whose fields are columns; or one value, which is the only column. */
 final class Json implements MessageReader {
@@ -21,7 +20,7 @@ final class Json implements MessageReader {
   }
 
   @Override
-  public void read(byte[] message, int from, Object[] row) {
+  public void read(byte[] message, int from, Cells cells) {
     JsonText in = new JsonText(message, from, description.part);
     int first = in.next();
     if (in.isAtEnd()) {
@@ -29,14 +28,14 @@ final class Json implements MessageReader {
     }
     JsonFields fields = new JsonFields(in);
     if (isSingle) {
-      row[single] = single(fields);
+      single(fields, cells);
     } else if (first != '{') {
       in.skip();
       throw BadMessage.undecodable("the " + description.part + " is not a JSON object but " + kind(first));
     } else if (root != null) {
-      unwrap(fields, row);
+      unwrap(fields, cells);
     } else {
-      fields.object(type, row);
+      fields.object(type, cells);
     }
     if (!in.isAtEnd()) {
       throw BadMessage.undecodable("more text follows the JSON " + (isSingle ? "value" : "object") + " at byte " + in.at);
@@ -55,19 +54,19 @@ final class Json implements MessageReader {
     throw new IllegalArgumentException("no column takes a single value");
   }
 
-  private Object single(JsonFields fields) {
+  private void single(JsonFields fields, Cells cells) {
     try {
-      return fields.value(type.fields[single].type);
+      fields.value(type.fields[single].type, cells, single);
     } catch (BadMessage bad) {
       throw bad.within(type.fields[single]);
     }
   }
 
   /** Reads the object in the field `root`, such as the `payload` beside a `schema`, or else the message itself. */
-  private void unwrap(JsonFields fields, Object[] row) {
-    Object[] inner = fields.objectOr(type, row, root);
-    if (inner != null) {
-      System.arraycopy(inner, 0, row, 0, inner.length);
+  private void unwrap(JsonFields fields, Cells cells) {
+    ObjectCells inner = fields.objectOr(type, cells, root);
+    for (int place = 0; inner != null && place < inner.values.length; place++) {
+      cells.put(place, inner.values[place]);
     }
   }
 
@@ -85,9 +84,5 @@ final class Json implements MessageReader {
       default:
         return "a number";
     }
-  }
-
-  static UTF8String text(byte[] bytes, int from, int to) {
-    return UTF8String.fromBytes(bytes, from, to - from);
   }
 }

@@ -25,9 +25,9 @@ final class JsonFields {
     this.bytes = in.bytes;
   }
 
-  /** Fills a row from the object that is next. */
-  void object(Type type, Object[] row) {
-    budget.spend(row.length);
+  /** Fills cells from the object that is next. */
+  void object(Type type, Cells cells) {
+    budget.spend(type.fields.length);
     int likely = 0;
     for (boolean more = in.opens('}'); more; more = in.more('}')) {
       int place = likely;
@@ -38,22 +38,22 @@ final class JsonFields {
       if (place < 0) {
         unknown();
       } else {
-        row[place] = field(type.fields[place]);
+        field(type.fields[place], cells, place);
         likely = place + 1;
       }
     }
   }
 
-  /** Fills the row likewise; but if the field `root` is an object, returns the row of that, else null. */
-  Object[] objectOr(Type type, Object[] row, byte[] root) {
-    Object[] inner = null;
+  /** Fills them likewise; but if the field `root` is an object, returns those of that, else null. */
+  ObjectCells objectOr(Type type, Cells cells, byte[] root) {
+    ObjectCells inner = null;
     String unknownInside = null;
     for (boolean more = in.opens('}'); more; more = in.more('}')) {
       in.name();
       boolean isRoot = Arrays.equals(root, 0, root.length, in.text, in.from, in.to);
       int place = in.isHalf || isRoot ? -1 : type.names.place(in.text, in.from, in.to);
       if (isRoot && in.next() == '{') {
-        inner = new Object[type.fields.length];
+        inner = new ObjectCells(type, 0);
         unknownField = null;
         object(type, inner);
         unknownInside = unknownField;
@@ -63,16 +63,16 @@ final class JsonFields {
       } else if (place < 0) {
         unknown();
       } else {
-        row[place] = field(type.fields[place]);
+        field(type.fields[place], cells, place);
       }
     }
     unknownField = inner == null ? unknownField : unknownInside;
     return inner;
   }
 
-  private Object field(Field field) {
+  private void field(Field field, Cells cells, int place) {
     try {
-      return value(field.type);
+      value(field.type, cells, place);
     } catch (BadMessage bad) {
       throw bad.within(field);
     }
@@ -85,60 +85,66 @@ final class JsonFields {
     in.skip();
   }
 
-  /** The value that is next; null for JSON's null. */
-  Object value(Type type) {
+  /** Puts the value that is next; null for JSON's null. */
+  void value(Type type, Cells cells, int place) {
     int first = in.next();
     if (first == 'n') {
       in.word("null");
-      return null;
+      cells.put(place, null);
+      return;
     }
     switch (type.kind) {
-      case STRING:
-        return string(type, first);
-      case STRUCT:
-        return first == '{' ? struct(type) : misfit(type);
-      case ARRAY:
-        return first == '[' ? list(type.element) : misfit(type);
-      case MAP:
-        return first == '{' ? map(type) : misfit(type);
-      case BOOLEAN:
-        return bool(type, first);
-      case BINARY:
-      case DATE:
-      case TIMESTAMP:
-      case TIMESTAMP_NTZ:
-        return type.format == Type.Format.PLAIN ? ofText(type, first) : ofNumber(type, first);
-      default:
-        return first == '"' && type.format == Type.Format.BASE64 ? ofText(type, first) : ofNumber(type, first);
+      case STRING -> string(type, first, cells, place);
+      case STRUCT -> cells.put(place, first == '{' ? struct(type) : misfit(type));
+      case ARRAY -> cells.put(place, first == '[' ? list(type) : misfit(type));
+      case MAP -> cells.put(place, first == '{' ? map(type) : misfit(type));
+      case BOOLEAN -> cells.putNumber(place, truth(type, first) ? 1 : 0);
+      case BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ -> {
+        if (type.format == Type.Format.PLAIN) {
+          ofText(type, first, cells, place);
+        } else {
+          ofNumber(type, first, cells, place);
+        }
+      }
+      default -> {
+        if (first == '"' && type.format == Type.Format.BASE64) {
+          ofText(type, first, cells, place);
+        } else {
+          ofNumber(type, first, cells, place);
+        }
+      }
     }
   }
 
-  private UTF8String string(Type type, int first) {
+  private void string(Type type, int first, Cells cells, int place) {
     int start = in.at;
     if (first != '"') {
       in.skip();
-      return Json.text(bytes, start, in.at);
+      cells.putText(place, bytes, start, in.at);
+      return;
     }
     in.string();
     if (in.isHalf) {
       throw misfitted(type, start);
     }
-    return Json.text(in.text, in.from, in.to);
+    cells.putText(place, in.text, in.from, in.to);
   }
 
   private Object struct(Type type) {
-    Object[] row = new Object[type.fields.length];
+    ObjectCells cells = new ObjectCells(type, 0);
     String before = unknownField;
-    object(type, row);
+    object(type, cells);
     unknownField = before;
-    return new GenericInternalRow(row);
+    return new GenericInternalRow(cells.values);
   }
 
-  private Object list(Type element) {
+  private Object list(Type type) {
     List<Object> items = new ArrayList<>();
+    ObjectCells item = new ObjectCells(type, 0);
     for (boolean more = in.opens(']'); more; more = in.more(']')) {
       try {
-        items.add(value(element));
+        value(type.element, item, 0);
+        items.add(item.values[0]);
       } catch (BadMessage bad) {
         throw bad.within(items.size());
       }
@@ -148,6 +154,7 @@ final class JsonFields {
 
   private Object map(Type type) {
     MapBuilder map = new MapBuilder();
+    ObjectCells item = new ObjectCells(type, 0);
     for (boolean more = in.opens('}'); more; more = in.more('}')) {
       in.next();
       int start = in.at;
@@ -155,9 +162,10 @@ final class JsonFields {
       if (in.isHalf) {
         throw misfitted(type, start);
       }
-      UTF8String key = Json.text(in.text, in.from, in.to);
+      UTF8String key = UTF8String.fromBytes(in.text, in.from, in.to - in.from);
       try {
-        map.put(key, value(type.element));
+        value(type.element, item, 0);
+        map.put(key, item.values[0]);
       } catch (BadMessage bad) {
         throw bad.within(key.toString());
       }
@@ -165,42 +173,34 @@ final class JsonFields {
     return map.build();
   }
 
-  private Object bool(Type type, int first) {
-    if (first == 't') {
-      in.word("true");
-      return true;
+  private boolean truth(Type type, int first) {
+    if (first != 't' && first != 'f') {
+      misfit(type);
     }
-    if (first != 'f') {
-      return misfit(type);
-    }
-    in.word("false");
-    return false;
+    in.word(first == 't' ? "true" : "false");
+    return first == 't';
   }
 
-  private Object ofText(Type type, int first) {
+  private void ofText(Type type, int first, Cells cells, int place) {
     int start = in.at;
     if (first != '"') {
-      return misfit(type);
+      misfit(type);
     }
     in.string();
-    Object value = TextValues.of(type, in.text, in.from, in.to);
-    if (value == null) {
+    if (!TextValues.put(type, in, cells, place)) {
       throw misfitted(type, start);
     }
-    return value;
   }
 
-  private Object ofNumber(Type type, int first) {
+  private void ofNumber(Type type, int first, Cells cells, int place) {
     if (first != '-' && (first < '0' || first > '9')) {
-      return misfit(type);
+      misfit(type);
     }
     int start = in.at;
     in.number();
-    Object value = Numbers.of(type, bytes, in.from, in.to, in.isWhole);
-    if (value == null) {
+    if (!Numbers.put(type, in, cells, place)) {
       throw misfitted(type, start);
     }
-    return value;
   }
 
   /** The value that is next is of another JSON type than its column takes. */

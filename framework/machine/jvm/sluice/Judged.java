@@ -23,7 +23,13 @@ record Judged(int bad, int keep, int unknown, int message, int[] unmet, boolean 
     List<String> names = Arrays.asList(schema.fieldNames());
     int[] places = NAMES.stream().mapToInt(names::indexOf).toArray();
     int[] unmet = IntStream.range(0, names.size()).filter(at -> names.get(at).startsWith(UNMET)).toArray();
-    return new Judged(places[0], places[1], places[2], places[3], unmet, carries, (StructType) schema.apply(BAD).dataType());
+    StructType badType = places[0] < 0 ? null : (StructType) schema.apply(places[0]).dataType();
+    return new Judged(places[0], places[1], places[2], places[3], unmet, carries, badType);
+  }
+
+  /** Whether the rows say it; else all of them go to the table. */
+  static boolean areJudged(StructType schema) {
+    return schema.getFieldIndex(BAD).isDefined();
   }
 
   static boolean isJudging(String name) {
@@ -32,7 +38,7 @@ record Judged(int bad, int keep, int unknown, int message, int[] unmet, boolean 
 
   /** Whether the row goes to the table; else it is counted as what it is. */
   boolean isGood(InternalRow row, AppendTally tally) {
-    if (!row.isNullAt(bad)) {
+    if (bad >= 0 && !row.isNullAt(bad)) {
       tally.addBad(row, this);
       return false;
     }

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.stream.Stream;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.header.Header;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -41,20 +42,47 @@ final class MessageColumns {
   private static final long LATEST = Long.MAX_VALUE / 1_000; // milliseconds: a producer may send any number as the time
 
   private final ConsumerRecord<byte[], byte[]>[] messages;
-  private final Column[] columns; // all that are asked for
+  private final Column[] all; // also those of which nobody asks
   private final ColumnarBatch batch;
   private final List<Raw> raws = new ArrayList<>();
   private final List<Decoded> decodeds = new ArrayList<>();
 
   private record Raw(OfKafka what, Column column) {}
 
-  /** The columns of one decoder that are asked for, with their places in its rows. */
-  private record Decoded(MessageSource.Decoding decoding, int[] places, Column[] columns) {
+  /** The columns of one decoder. One of which nobody asks is not in the batch: its decoder may want to know whether it is null. */
+  private static final class Decoded implements Cells {
+    private final MessageSource.Decoding decoding;
+    private final Column[] columns;
+    private int row;
+
+    Decoded(MessageSource.Decoding decoding, Column[] columns) {
+      this.decoding = decoding;
+      this.columns = columns;
+    }
+
     void fill(ConsumerRecord<byte[], byte[]> message, int at) {
-      Object[] row = decoding.decoder().row(decoding.isOfKey() ? message.key() : message.value());
-      for (int i = 0; i < places.length; i++) {
-        columns[i].values[at] = row[places[i]];
-      }
+      row = at;
+      decoding.decoder().read(decoding.isOfKey() ? message.key() : message.value(), this);
+    }
+
+    @Override
+    public void put(int place, Object value) {
+      columns[place].put(row, value);
+    }
+
+    @Override
+    public void putNumber(int place, long bits) {
+      columns[place].putNumber(row, bits);
+    }
+
+    @Override
+    public void putText(int place, byte[] bytes, int from, int to) {
+      columns[place].putText(row, bytes, from, to);
+    }
+
+    @Override
+    public boolean isNull(int place) {
+      return columns[place].isNullAt(row);
     }
   }
 
@@ -71,9 +99,10 @@ final class MessageColumns {
   @SuppressWarnings("unchecked")
   MessageColumns(StructType wanted, List<MessageSource.Decoding> decodings, int rows) {
     messages = new ConsumerRecord[rows];
-    columns = Arrays.stream(wanted.fields()).map(each -> new Column(each.dataType(), rows)).toArray(Column[]::new);
+    Column[] columns = Arrays.stream(wanted.fields()).map(each -> Column.of(each.dataType(), rows)).toArray(Column[]::new);
     batch = new ColumnarBatch(columns);
-    decodings.forEach(each -> add(each, wanted));
+    decodings.forEach(each -> add(each, wanted, columns, rows));
+    all = Stream.concat(Arrays.stream(columns), decodeds.stream().flatMap(each -> Arrays.stream(each.columns))).distinct().toArray(Column[]::new);
     for (int at = 0; at < columns.length; at++) {
       String name = wanted.fields()[at].name();
       if (!name.contains(".")) {
@@ -82,19 +111,16 @@ final class MessageColumns {
     }
   }
 
-  private void add(MessageSource.Decoding decoding, StructType wanted) {
-    List<Integer> places = new ArrayList<>();
-    List<Column> ofDecoder = new ArrayList<>();
-    String prefix = decoding.name() + ".";
-    for (int at = 0; at < columns.length; at++) {
-      String name = wanted.fields()[at].name();
-      if (name.startsWith(prefix)) {
-        places.add(decoding.decoder().resultType().fieldIndex(name.substring(prefix.length())));
-        ofDecoder.add(columns[at]);
+  private void add(MessageSource.Decoding decoding, StructType wanted, Column[] columns, int rows) {
+    List<String> names = List.of(wanted.fieldNames());
+    StructField[] fields = decoding.decoder().resultType().fields();
+    int[] places = Arrays.stream(fields).mapToInt(each -> names.indexOf(decoding.name() + "." + each.name())).toArray();
+    if (Arrays.stream(places).anyMatch(place -> place >= 0)) {
+      Column[] own = new Column[fields.length];
+      for (int at = 0; at < own.length; at++) {
+        own[at] = places[at] >= 0 ? columns[places[at]] : Column.of(fields[at].dataType(), rows);
       }
-    }
-    if (!ofDecoder.isEmpty()) {
-      decodeds.add(new Decoded(decoding, places.stream().mapToInt(Integer::intValue).toArray(), ofDecoder.toArray(Column[]::new)));
+      decodeds.add(new Decoded(decoding, own));
     }
   }
 
@@ -104,7 +130,7 @@ final class MessageColumns {
     int count = range.take(messages);
     for (Raw raw : raws) {
       for (int at = 0; at < count; at++) {
-        raw.column.values[at] = raw.what.of(messages[at]);
+        raw.column.put(at, raw.what.of(messages[at]));
       }
     }
     for (Decoded decoded : decodeds) {
@@ -119,8 +145,8 @@ final class MessageColumns {
   /** Large messages must not stay in memory beside the next ones. */
   private void forget() {
     Arrays.fill(messages, null);
-    for (Column each : columns) {
-      Arrays.fill(each.values, null);
+    for (Column each : all) {
+      each.clear();
     }
   }
 

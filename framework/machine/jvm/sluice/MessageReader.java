@@ -1,7 +1,7 @@
 package sluice;
 
-/** Reads the messages of one format into the places of a row. It keeps nothing between messages. */
+/** Reads the messages of one format into the first cells. It keeps nothing between messages. */
 interface MessageReader {
-  /** Fills the first places of the row from the bytes that begin at `from`. A {@link BadMessage} says what is wrong. */
-  void read(byte[] message, int from, Object[] row);
+  /** Fills cells, in which nothing is yet, from the bytes that begin at `from`. A {@link BadMessage} says what is wrong. */
+  void read(byte[] message, int from, Cells cells);
 }

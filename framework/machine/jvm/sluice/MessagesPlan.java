@@ -28,6 +28,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.collection.immutable.Seq;
@@ -45,9 +46,8 @@ final class MessagesPlan implements Serializable {
   private final List<Step> steps;
   private final Seq<Attribute> input; // the message's columns, then what the steps compute
   private final int[] passed; // for each column of the file the message's column, or NONE
-  private final RowCells cells;
   private final Seq<Expression> computed;
-  private final int[] computedPlaces;
+  private final StructType computedTypes;
   private final Seq<Expression> partitioning;
   private final PartitionValues partition;
   private final Expression[] judging;
@@ -75,10 +75,10 @@ final class MessagesPlan implements Serializable {
     input = ScalaList.of(known.toArray(Attribute[]::new));
     List<Expression> outputs = ScalaList.toJava(expressions(projects.get(projects.size() - 1)));
     int width = table.schema().columns().size();
-    cells = new RowCells(new StructType(Arrays.copyOf(schema.fields(), width)));
     passed = outputs.subList(0, width).stream().mapToInt(each -> place(each, places)).toArray();
-    computedPlaces = IntStream.range(0, width).filter(at -> passed[at] == NONE).toArray();
+    int[] computedPlaces = IntStream.range(0, width).filter(at -> passed[at] == NONE).toArray();
     computed = ScalaList.of(Arrays.stream(computedPlaces).mapToObj(outputs::get).toArray(Expression[]::new));
+    computedTypes = new StructType(Arrays.stream(computedPlaces).mapToObj(at -> schema.fields()[at]).toArray(StructField[]::new));
     judging = outputs.subList(width, outputs.size()).toArray(Expression[]::new);
     judged = Judged.of(new StructType(Arrays.copyOfRange(schema.fields(), width, schema.length())), carries);
     List<String> names = PartitionValues.schema(table).columns().stream().map(each -> each.name()).toList();
@@ -94,8 +94,11 @@ final class MessagesPlan implements Serializable {
     return ScalaList.of(named.stream().map(each -> each instanceof Alias alias ? alias.child() : (Expression) each).toArray(Expression[]::new));
   }
 
-  /** The plan of a frame; null where the frame does anything else than to compute its columns from messages. */
+  /** The plan of a frame; null where the frame does anything else than to compute and to judge its columns from messages. */
   static MessagesPlan of(Dataset<Row> frame, Table table, boolean carries) {
+    if (!Judged.areJudged(frame.schema())) {
+      return null;
+    }
     List<List<NamedExpression>> projects = new ArrayList<>(); // the one that is computed first comes first
     LogicalPlan plan = frame.queryExecution().optimizedPlan();
     while (plan instanceof Project project) {
@@ -113,52 +116,34 @@ final class MessagesPlan implements Serializable {
   void write(MessageSource.Task messages, TaskFiles files, AppendTally tally) throws IOException {
     Evaluation evaluation = new Evaluation(tally);
     try (MessageSource.Reader reader = new MessageSource.Reader(settings, wanted, messages.ranges())) {
+      Column[] columns = columns(reader.get(), evaluation.made);
       while (reader.next()) {
         TaskContext.get().killTaskIfInterrupted();
-        tally.addRead(reader.get().numRows());
-        if (files.arePartitioned()) {
-          addByRow(reader.get(), evaluation, files);
-        } else {
-          addByColumn(reader.get(), evaluation, files.all());
-        }
-      }
-    }
-  }
-
-  /** Neighbouring messages can be of different partitions. */
-  private void addByRow(ColumnarBatch batch, Evaluation evaluation, TaskFiles files) throws IOException {
-    for (int at = 0; at < batch.numRows(); at++) {
-      InternalRow message = evaluation.of(batch.getRow(at));
-      if (evaluation.isGood(message)) {
-        ColumnFiles target = files.of(partition.of(evaluation.partitionOf.apply(message)));
-        evaluation.addComputed(message, target.columns());
-        for (int column = 0; column < passed.length; column++) {
-          if (passed[column] != NONE) {
-            cells.add(((Column) batch.column(passed[column])).value(at), column, target.columns()[column]);
+        ColumnarBatch batch = reader.get();
+        tally.addRead(batch.numRows());
+        for (int at = 0; at < batch.numRows(); at++) {
+          InternalRow message = evaluation.of(batch.getRow(at));
+          if (evaluation.isGood(message)) {
+            files.choose(files.arePartitioned() ? files.of(partition.of(evaluation.partitionOf.apply(message))) : files.all(), at);
+            evaluation.compute(at, message);
+          }
+          if (evaluation.made.isFull() || at == batch.numRows() - 1) {
+            files.addChosen(columns);
+            evaluation.made.clear();
           }
         }
-        target.added(1);
       }
     }
   }
 
-  private void addByColumn(ColumnarBatch batch, Evaluation evaluation, ColumnFiles target) throws IOException {
-    boolean[] isSkipped = new boolean[batch.numRows()];
-    int good = 0;
-    for (int at = 0; at < isSkipped.length; at++) {
-      InternalRow message = evaluation.of(batch.getRow(at));
-      isSkipped[at] = !evaluation.isGood(message);
-      if (!isSkipped[at]) {
-        good++;
-        evaluation.addComputed(message, target.columns());
-      }
+  /** The columns of the files: of the messages, or of what is computed of them. The reader fills the same ones again and again. */
+  private Column[] columns(ColumnarBatch messages, RowColumns made) {
+    Column[] columns = new Column[passed.length];
+    int next = 0;
+    for (int at = 0; at < columns.length; at++) {
+      columns[at] = passed[at] == NONE ? made.columns[next++] : (Column) messages.column(passed[at]);
     }
-    for (int column = 0; column < passed.length && good > 0; column++) {
-      if (passed[column] != NONE) {
-        cells.add((Column) batch.column(passed[column]), column, isSkipped, target.columns()[column]);
-      }
-    }
-    target.added(good);
+    return columns;
   }
 
   /** The generated code of one task. */
@@ -167,6 +152,7 @@ final class MessagesPlan implements Serializable {
     private final UnsafeProjection[] before;
     private final JoinedRow[] joined;
     private final UnsafeProjection compute;
+    private final RowColumns made;
     private final UnsafeProjection partitionOf;
     private final UnsafeProjection judge;
     private final BasePredicate isBad;
@@ -178,6 +164,7 @@ final class MessagesPlan implements Serializable {
       before = steps.stream().map(each -> UnsafeProjection.create(each.computed, each.input)).toArray(UnsafeProjection[]::new);
       joined = Stream.generate(JoinedRow::new).limit(before.length).toArray(JoinedRow[]::new);
       compute = UnsafeProjection.create(computed, input);
+      made = new RowColumns(computedTypes, Consumers.MOST_MESSAGES);
       partitionOf = UnsafeProjection.create(partitioning, input);
       judge = UnsafeProjection.create(ScalaList.of(judging), input);
       isBad = predicate(new IsNotNull(judging[judged.bad()]));
@@ -211,9 +198,9 @@ final class MessagesPlan implements Serializable {
       return true;
     }
 
-    void addComputed(InternalRow message, ColumnPages[] columns) {
-      if (computedPlaces.length > 0) {
-        cells.add(compute.apply(message), columns, computedPlaces);
+    void compute(int at, InternalRow message) {
+      if (!computedTypes.isEmpty()) {
+        made.put(at, compute.apply(message));
       }
     }
   }

@@ -26,60 +26,68 @@ final class Numbers {
 
   private Numbers() {}
 
-  /** The value of a JSON number; null if the column cannot hold it. */
-  static Object of(Type type, byte[] text, int from, int to, boolean isWhole) {
+  /** Puts the value of the JSON number that was read last. Returns whether the column can hold it. */
+  static boolean put(Type type, JsonText in, Cells cells, int place) {
     switch (type.kind) {
       case DECIMAL:
-        return decimal(text, from, to, type);
+        return decimal(in, type, cells, place);
       case DOUBLE:
-        double wide = real(text, from, to);
-        return Double.isInfinite(wide) ? null : (Object) wide;
+        double wide = real(in.text, in.from, in.to);
+        cells.putNumber(place, Double.doubleToRawLongBits(wide));
+        return !Double.isInfinite(wide);
       case FLOAT:
-        float narrow = Float.parseFloat(new String(text, from, to - from, StandardCharsets.ISO_8859_1));
-        return Float.isInfinite(narrow) ? null : (Object) narrow;
+        float narrow = Float.parseFloat(new String(in.text, in.from, in.to - in.from, StandardCharsets.ISO_8859_1));
+        cells.putNumber(place, Float.floatToRawIntBits(narrow));
+        return !Float.isInfinite(narrow);
       default:
-        Long number = isWhole ? whole(text, from, to) : type.format == Type.Format.INTEGRAL ? integral(text, from, to) : null;
-        return number == null ? null : of(type, number);
+        return in.isWhole ? whole(type, in, cells, place) : type.format == Type.Format.INTEGRAL && integral(type, in, cells, place);
     }
   }
 
-  /** A whole number as the column's type; null if that cannot hold it. */
-  static Object of(Type type, long number) {
+  /** Puts a whole number as the column's type. Returns whether that can hold it. */
+  private static boolean put(Type type, long number, Cells cells, int place) {
     switch (type.kind) {
       case BIGINT:
-        return number;
+        cells.putNumber(place, number);
+        return true;
       case INT:
-        return number == (int) number ? (Object) (int) number : null;
+        cells.putNumber(place, number);
+        return number == (int) number;
       case SMALLINT:
-        return number == (short) number ? (Object) (short) number : null;
+        cells.putNumber(place, number);
+        return number == (short) number;
       case TINYINT:
-        return number == (byte) number ? (Object) (byte) number : null;
+        cells.putNumber(place, number);
+        return number == (byte) number;
       default:
-        return Times.ofNumber(type, number);
+        Object time = Times.ofNumber(type, number);
+        cells.put(place, time);
+        return time != null;
     }
   }
 
-  private static Long whole(byte[] text, int from, int to) {
-    boolean isNegative = text[from] == '-';
-    int i = isNegative ? from + 1 : from;
-    if (to - i > 19) {
-      return null;
+  private static boolean whole(Type type, JsonText in, Cells cells, int place) {
+    byte[] text = in.text;
+    boolean isNegative = text[in.from] == '-';
+    int i = isNegative ? in.from + 1 : in.from;
+    if (in.to - i > 19) {
+      return false;
     }
     long number = 0; // below 0, since the lowest long has no counterpart above
-    for (; i < to; i++) {
+    for (; i < in.to; i++) {
       int digit = text[i] - '0';
       if (number < (Long.MIN_VALUE + digit) / 10) {
-        return null;
+        return false;
       }
       number = number * 10 - digit;
     }
-    return isNegative ? (Long) number : number == Long.MIN_VALUE ? null : (Long) (-number);
+    return (isNegative || number != Long.MIN_VALUE) && put(type, isNegative ? number : -number, cells, place);
   }
 
   /** A whole number that is written with a point or an exponent. */
-  private static Long integral(byte[] text, int from, int to) {
-    BigInteger unscaled = new Digits(text, from, to).unscaled(0, 19);
-    return unscaled == null || unscaled.bitLength() > 63 ? null : (Long) unscaled.longValue();
+  private static boolean integral(Type type, JsonText in, Cells cells, int place) {
+    BigInteger unscaled = new Digits(in.text, in.from, in.to).unscaled(0, 19);
+    return unscaled != null && unscaled.bitLength() <= 63 && put(type, unscaled.longValue(), cells, place);
   }
 
   private static double real(byte[] text, int from, int to) {
@@ -103,14 +111,16 @@ final class Numbers {
     return Double.parseDouble(new String(text, from, to - from, StandardCharsets.ISO_8859_1));
   }
 
-  private static Decimal decimal(byte[] text, int from, int to, Type type) {
-    Digits digits = new Digits(text, from, to);
+  private static boolean decimal(JsonText in, Type type, Cells cells, int place) {
+    Digits digits = new Digits(in.text, in.from, in.to);
     if (type.precision <= LONG_DIGITS) {
       long unscaled = digits.unscaledLong(type.scale, type.precision);
-      return unscaled == Digits.NONE ? null : Decimal.createUnsafe(unscaled, type.precision, type.scale);
+      cells.putNumber(place, unscaled);
+      return unscaled != Digits.NONE;
     }
     BigInteger unscaled = digits.unscaled(type.scale, type.precision);
-    return unscaled == null ? null : spark(unscaled, type);
+    cells.put(place, unscaled == null ? null : spark(unscaled, type));
+    return unscaled != null;
   }
 
   /** A decimal with this scale as the column's type; null if a digit would be lost. */

@@ -1,5 +1,7 @@
 package sluice;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
@@ -9,10 +11,11 @@ import org.apache.spark.unsafe.Platform;
 /** The different values of a part of a column, by the numbers under which the pages name them. No object is made of a value. */
 final class PageDictionary {
   private static final int FIRST_SIZE = 1 << 8;
+  private static final VarHandle LONGS = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
   private static final long SPREAD = 0x9E3779B97F4A7C15L;
 
   private final int width; // bytes of a number; 0 for texts
-  private long[] entries = new long[FIRST_SIZE]; // numbers, or hashes of texts
+  private long[] entries = new long[FIRST_SIZE]; // numbers, short texts, or hashes of longer ones
   private int[] lastPages = new int[FIRST_SIZE]; // the page in which each entry was last
   private byte[] texts = new byte[FIRST_SIZE];
   private int[] ends = new int[FIRST_SIZE + 1]; // of texts
@@ -45,12 +48,19 @@ final class PageDictionary {
     return enter(number, slot);
   }
 
+  /** Puts the numbers of the entries of so many values behind one another, from a place on. */
+  void idsOf(long[] numbers, int count, int[] ids, int place) {
+    for (int at = 0; at < count; at++) {
+      ids[place + at] = idOf(numbers[at]);
+    }
+  }
+
   int idOf(byte[] bytes, int from, int length) {
-    long hash = XXH64.hashUnsafeBytes(bytes, Platform.BYTE_ARRAY_OFFSET + (long) from, length, 0);
+    long entry = length <= Long.BYTES ? whole(bytes, from, length) : XXH64.hashUnsafeBytes(bytes, Platform.BYTE_ARRAY_OFFSET + (long) from, length, 0);
     int mask = slots.length - 1;
-    int slot = slot(hash, mask);
+    int slot = slot(entry, mask);
     for (int found; (found = slots[slot]) != 0; slot = slot + 1 & mask) {
-      if (entries[found - 1] == hash && Arrays.equals(texts, ends[found - 1], ends[found], bytes, from, from + length)) {
+      if (entries[found - 1] == entry && length(found - 1) == length && (length <= Long.BYTES || isText(found - 1, bytes, from))) {
         return found - 1;
       }
     }
@@ -61,7 +71,23 @@ final class PageDictionary {
     System.arraycopy(bytes, from, texts, start, length);
     ends[count + 1] = start + length;
     size += Integer.BYTES + length;
-    return enter(hash, slot);
+    return enter(entry, slot);
+  }
+
+  /** All bytes of a short text, behind noughts. */
+  private static long whole(byte[] bytes, int from, int length) {
+    if (from + Long.BYTES <= bytes.length) {
+      return length == 0 ? 0 : (long) LONGS.get(bytes, from) << Long.SIZE - Byte.SIZE * length;
+    }
+    long whole = 0;
+    for (int at = from + length - 1; at >= from; at--) {
+      whole = whole << Byte.SIZE | bytes[at] & 0xFF;
+    }
+    return length == 0 ? 0 : whole << Long.SIZE - Byte.SIZE * length;
+  }
+
+  private boolean isText(int id, byte[] bytes, int from) {
+    return Arrays.equals(texts, ends[id], ends[id + 1], bytes, from, from + length(id));
   }
 
   private int enter(long entry, int slot) {
@@ -90,8 +116,9 @@ final class PageDictionary {
     return larger;
   }
 
+  /** By the highest bits of the product, which depend on all bits of the entry: whole numbers as doubles differ only in their own highest. */
   private static int slot(long entry, int mask) {
-    return (int) (entry * SPREAD >>> Integer.SIZE) & mask;
+    return (int) (entry * SPREAD >>> Long.numberOfLeadingZeros(mask));
   }
 
   /** Whether an entry has not been in this page before. Pages count from 1. */

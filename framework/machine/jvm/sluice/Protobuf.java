@@ -55,12 +55,12 @@ final class Protobuf {
     }
   }
 
-  private static void fill(Cell[] cells, Object[] values, Object[] row) {
+  private static void fill(Cell[] cells, Object[] values, Cells row) {
     for (Cell cell : cells) {
       Object value = values[cell.member.place];
       value = value == null ? cell.absent : value;
       try {
-        row[cell.place] = value == null ? null : cell.column.of(value);
+        row.put(cell.place, value == null ? null : cell.column.of(value));
       } catch (BadMessage bad) {
         throw bad.within(cell.field);
       }
@@ -133,12 +133,11 @@ final class Protobuf {
       return WellKnown.column(member.message, column);
     }
     Cell[] cells = cells(member.message, column, path);
-    int width = column.fields.length;
-    member.message.widest = Math.max(member.message.widest, width);
+    member.message.widest = Math.max(member.message.widest, column.fields.length);
     return read -> {
-      Object[] row = new Object[width];
+      ObjectCells row = new ObjectCells(column, 0);
       fill(cells, (Object[]) read, row);
-      return new GenericInternalRow(row);
+      return new GenericInternalRow(row.values);
     };
   }
 

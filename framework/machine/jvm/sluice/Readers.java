@@ -43,7 +43,7 @@ final class Readers {
   private static MessageReader refusing(JsonNode writer) {
     String code = writer.path("code").asText(BadMessage.WRONG_SCHEMA);
     String reason = writer.get("refused").asText();
-    return (message, from, row) -> {
+    return (message, from, cells) -> {
       throw BadMessage.of(code, reason);
     };
   }

@@ -18,6 +18,7 @@ final class TaskFiles {
   private final FileSettings settings;
   private final OutputFileFactory places;
   private final Map<PartitionKey, ColumnFiles> byPartition = new HashMap<>();
+  private final List<ColumnFiles> chosen = new ArrayList<>();
   private final PartitionKey key;
   private PartitionKey lastKey;
   private ColumnFiles last; // of all rows, where the table has no partitions
@@ -56,6 +57,21 @@ final class TaskFiles {
       last = files == null ? open(lastKey) : files;
     }
     return last;
+  }
+
+  /** Says that a row of the next columns goes to these files. */
+  void choose(ColumnFiles files, int row) {
+    if (files.choose(row)) {
+      chosen.add(files);
+    }
+  }
+
+  /** Adds these rows, of which these are the columns. */
+  void addChosen(Column[] columns) throws IOException {
+    for (ColumnFiles each : chosen) {
+      each.addChosen(columns);
+    }
+    chosen.clear();
   }
 
   /** Ends all files. Returns them. */

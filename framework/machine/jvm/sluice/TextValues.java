@@ -6,22 +6,30 @@ import java.math.BigInteger;
 final class TextValues {
   private TextValues() {}
 
-  /** Null if the text does not say a value of the type. */
-  static Object of(Type type, byte[] text, int from, int to) {
+  /** Puts the value of the string that was read last. Returns whether it says one of the type. */
+  static boolean put(Type type, JsonText in, Cells cells, int place) {
     switch (type.kind) {
       case DATE:
-        int day = Times.date(text, from, to);
-        return day == Times.NO_DAY ? null : (Object) day;
+        int day = Times.date(in.text, in.from, in.to);
+        cells.putNumber(place, day);
+        return day != Times.NO_DAY;
       case TIMESTAMP:
       case TIMESTAMP_NTZ:
-        long micros = Times.timestamp(text, from, to, type.kind == Type.Kind.TIMESTAMP);
-        return micros == Times.NO_TIME ? null : (Object) micros;
+        long micros = Times.timestamp(in.text, in.from, in.to, type.kind == Type.Kind.TIMESTAMP);
+        cells.putNumber(place, micros);
+        return micros != Times.NO_TIME;
       case BINARY:
-        return base64(text, from, to);
+        return put(base64(in.text, in.from, in.to), cells, place);
       default:
-        byte[] bytes = base64(text, from, to);
-        return bytes == null || bytes.length == 0 ? null : Numbers.decimal(new BigInteger(bytes), type.scale, type);
+        byte[] bytes = base64(in.text, in.from, in.to);
+        boolean isNumber = bytes != null && bytes.length > 0;
+        return put(isNumber ? Numbers.decimal(new BigInteger(bytes), type.scale, type) : null, cells, place);
     }
+  }
+
+  private static boolean put(Object value, Cells cells, int place) {
+    cells.put(place, value);
+    return value != null;
   }
 
   /** Base64 of RFC 4648, whose padding may be left out; no other letter, no line break, no bits that are left over. */
