@@ -17,14 +17,18 @@ def refusal(pipeline: Pipeline) -> str:
     nested = next((column.name for column in table.columns if not _is_single(column.type)), None)
     reasons = {
         f"`write: {table.write.name}` does more than to add rows": not table.write.adds,
-        "the table is sorted": bool(table.sort_by),
         f"`{nested}` is a list, a map, a struct or a decimal of more than {_LONGEST_DECIMAL} digits": nested is not None,
     }
     return _first(reasons)
 
 
 def detour(pipeline: Pipeline) -> str:
-    """The reason for which rows of Spark are made before the columns; empty where messages become columns in one pass."""
+    """The reason for which rows of Spark are made before the columns; empty where messages go into the columns."""
+    return second_pass(pipeline) or ("the table is sorted" if pipeline.table.sort_by else "")
+
+
+def second_pass(pipeline: Pipeline) -> str:
+    """The reason for which one pass over the messages is not enough; empty where each row says itself what becomes of it."""
     reasons = {
         "it reads tables": not pipeline.topics,
         "a step makes several rows of a message": pipeline.explodes,

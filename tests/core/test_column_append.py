@@ -166,6 +166,24 @@ def test_rows_and_statistics_are_those_of_icebergs_writer(
     assert all(map(same, of_arrow, pyarrow.parquet.read_table(their_file).to_pylist()))
 
 
+def test_the_rows_of_a_file_are_in_the_order_of_the_table(spark: SparkSession, namespace: str) -> None:
+    frame = spark.createDataFrame(rows(3_000, 5, 0.2, 40), COLUMNS).coalesce(1)
+    ours, theirs = f"{namespace}.ours", f"{namespace}.theirs"
+    jvm: Any = spark._jvm
+    first, last = jvm.org.apache.iceberg.NullOrder.NULLS_FIRST, jvm.org.apache.iceberg.NullOrder.NULLS_LAST
+    for table in (ours, theirs):
+        make(spark, table)
+        order = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table).replaceSortOrder()
+        ref = jvm.org.apache.iceberg.expressions.Expressions.ref
+        order.desc(ref("text"), last).asc(ref("same"), last).desc(ref("day"), first).asc(ref("double"), first).asc(
+            ref("many"), first
+        ).commit()
+    append(spark, frame, ours)
+    frame.writeTo(theirs).append()
+    assert all(map(same, spark.table(ours).collect(), spark.table(theirs).collect()))
+    assert metrics(spark, ours) == metrics(spark, theirs)
+
+
 def test_a_file_of_the_tables_size_is_followed_by_another(spark: SparkSession, namespace: str) -> None:
     table = f"{namespace}.ours"
     make(spark, table, **{"write.target-file-size-bytes": 100_000, "write.parquet.row-group-size-bytes": 50_000})
@@ -220,26 +238,36 @@ WAYS = {
         "",
     ),
     "a rule that makes bad rows": ("  - filter: id > 2\nexpect:\n  - when: price < 5", ""),
-    "partitioned by what passes": ("", "'bucket(3, id)', 'hour(_kafka_timestamp)', source"),
+    "partitioned by what passes": ("", "partition_by: ['bucket(3, id)', 'hour(_kafka_timestamp)', source]"),
     "partitioned by what is computed": (
         """  - derive: {{half: price / 2, day: CAST(_kafka_timestamp AS date), cost: "CAST(price AS decimal(9,1))"}}""",
-        "'month(day)', 'truncate(2, cost)', half",
+        "partition_by: ['month(day)', 'truncate(2, cost)', half]",
+    ),
+}
+THROUGH_ROWS = {
+    "several rows of a message": (
+        "  - derive: {{items: 'sequence(1, id % 3 + 1)'}}\n  - explode: {{column: items, into: item}}\n  - filter: id > 2",
+        "",
+    ),
+    "duplicates": ("  - dedup: {{keys: [id, price, source]}}", ""),
+    "sorted": ("", "sort_by: [price, _kafka_partition, _kafka_offset]"),
+    "sorted and partitioned": (
+        "  - filter: id > 2",
+        "partition_by: ['bucket(3, id)'], sort_by: [id, _kafka_partition, _kafka_offset]",
     ),
 }
 
 
 def go(project: Project, name: str) -> None:
     """Makes the specs of one way."""
-    steps, partitions = WAYS[name]
+    steps, more = {**WAYS, **THROUGH_ROWS}[name]
     project.template = re.sub(r"steps:\n.*\n", f"steps:\n{steps}\n" if steps else "", project.template)
-    if partitions:
-        project.template = project.template.replace(
-            "{namespace}.trades}}", f"{{namespace}}.trades, partition_by: [{partitions}]}}}}"
-        )
+    if more:
+        project.template = project.template.replace("{namespace}.trades}}", f"{{namespace}}.trades, {more}}}}}")
 
 
 @pytest.mark.kafka
-@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("name", [*WAYS, *THROUGH_ROWS])
 def test_a_batch_is_the_same_by_columns_and_by_rows(project: Project, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     project.topic_more = "headers: {source: string}"
     go(project, name)
@@ -270,11 +298,13 @@ def test_a_batch_is_the_same_by_columns_and_by_rows(project: Project, monkeypatc
         rows = sorted(project.rows(), key=lambda row: (row["_kafka_partition"], row["_kafka_offset"]))
         bad = sorted(({**row, "batch": 0} for row in project.rows(bad=True)), key=lambda row: (row["partition"], row["offset"]))
         counts = (batch.read, batch.rows, batch.bad, batch.filtered, batch.warnings)
-        partitions = project.sql("select partition from {table}.files order by 1") if WAYS[name][1] else []
+        partitions = project.sql("select partition from {table}.files order by 1") if "partition_by" in project.template else []
         written = (partitions, metrics(project.spark, project.table))
         batches[way] = (*counts, [repr(row) for row in rows], [repr(row) for row in bad], written)
     assert batches["columns"] == batches["rows"]
-    assert batches["rows"][0] == 7_000 and batches["rows"][1] > 1_000 and batches["rows"][2] > 300
+    assert (
+        batches["rows"][0] == 7_000 and batches["rows"][1] > (30 if name == "duplicates" else 1_000) and batches["rows"][2] > 300
+    )
 
 
 @pytest.mark.kafka

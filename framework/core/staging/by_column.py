@@ -13,7 +13,7 @@ from framework.core.rows.counts import BatchCounts, UnmetExpectation, carried_ro
 from framework.core.rules import forgotten, protocol
 from framework.core.staging import StagingTarget
 from framework.plan import Pipeline
-from framework.plan.by_column import detour, refusal
+from framework.plan.by_column import refusal, second_pass
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -32,7 +32,7 @@ def is_possible(target: StagingTarget) -> bool:
 
 def takes_one_pass(target: StagingTarget) -> bool:
     """Whether each row can say itself what becomes of it, so that one pass over the messages is enough."""
-    return not target.replays and not detour(target.pipeline) and forgotten.read(target.table.properties()) is None
+    return not target.replays and not second_pass(target.pipeline) and forgotten.read(target.table.properties()) is None
 
 
 def stage(target: StagingTarget, rows: DataFrame) -> BatchCounts | None:

@@ -9,6 +9,9 @@ import java.util.Map;
 import java.util.UUID;
 import java.util.stream.Stream;
 import org.apache.iceberg.AppendFiles;
+import org.apache.iceberg.NullOrder;
+import org.apache.iceberg.SortDirection;
+import org.apache.iceberg.SortField;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
 import org.apache.iceberg.encryption.PlaintextEncryptionManager;
@@ -40,8 +43,8 @@ public final class ColumnAppend {
 
   /** Why Iceberg's own writer has to append to the table; empty where it has not to. */
   public static String refusal(Table table) {
-    if (table.sortOrder().isSorted()) {
-      return "the table is sorted";
+    if (table.sortOrder().fields().stream().anyMatch(each -> !each.transform().isIdentity())) {
+      return "the table is sorted by what is computed of a column";
     }
     if (table.spec().fields().stream().anyMatch(each -> table.schema().findField(each.sourceId()) == null)) {
       return "the table is partitioned by a column that it no longer has";
@@ -87,6 +90,21 @@ public final class ColumnAppend {
     return frame.select(Stream.concat(ofTable, judging).toArray(Column[]::new));
   }
 
+  /** The rows of each task in the order of the table. */
+  private static Dataset<Row> sorted(Dataset<Row> frame, Table table) {
+    Column[] order = table.sortOrder().fields().stream().map(each -> ordered(table, each)).toArray(Column[]::new);
+    return order.length == 0 ? frame : frame.sortWithinPartitions(order);
+  }
+
+  private static Column ordered(Table table, SortField by) {
+    Column column = column(table.schema().findColumnName(by.sourceId()));
+    boolean areNullsFirst = by.nullOrder() == NullOrder.NULLS_FIRST;
+    if (by.direction() == SortDirection.ASC) {
+      return areNullsFirst ? column.asc_nulls_first() : column.asc_nulls_last();
+    }
+    return areNullsFirst ? column.desc_nulls_first() : column.desc_nulls_last();
+  }
+
   private static boolean has(Dataset<Row> frame, StructField column) {
     return frame.schema().apply(column.name()).dataType().equals(column.dataType());
   }
@@ -97,7 +115,7 @@ public final class ColumnAppend {
 
   /** Writes the files and commits them. `carries`: bad rows are wanted, and not only counted. */
   public static AppendTally append(Dataset<Row> frame, Table table, String branch, Map<String, String> summary, boolean carries) {
-    AppendTally tally = written(arranged(frame, table), table, carries);
+    AppendTally tally = written(sorted(arranged(frame, table), table), table, carries);
     AppendFiles append = table.newAppend().toBranch(branch);
     tally.files.forEach(append::appendFile);
     summary.forEach(append::set);

@@ -113,6 +113,7 @@ final class ColumnFile {
         .withFileSizeInBytes(target.encryptingOutputFile().toInputFile().getLength())
         .withEncryptionKeyMetadata(target.keyMetadata())
         .withMetrics(ParquetUtil.footerMetrics(footer, metrics, MetricsConfig.forTable(table)))
+        .withSortOrder(table.sortOrder())
         .withSplitOffsets(ParquetUtil.getSplitOffsets(footer))
         .build();
   }
