@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench import handwritten, load
-from bench.quick import TURNS, place, report, whole
+from bench.quick import TURNS, _same, place, report, whole
 from framework.core.context.context import Context
 from framework.core.publish.tables import open_table
 from framework.host.plans import make
@@ -112,7 +112,7 @@ def _measured(bootstrap: str) -> dict[str, float]:
             if turn >= 2:  # before that the JVM is not warm
                 seconds.setdefault(name, []).append(hand / ours)
     for name in SHAPES:
-        _check(context, f"lake.bench.{name}", f"lake.hand.{name}{TURNS + 1}")
+        _same(context, f"lake.hand.{name}{TURNS + 1}", f"lake.bench.{name}")
     context.stop()
     return {f"append_{name}_vs_handwritten": statistics.median(ratios) for name, ratios in seconds.items()}
 
@@ -144,13 +144,10 @@ def _pipeline(context: Context, name: str) -> Pipeline:
 
 
 def _by_hand(context: Context, bootstrap: str, topic: str, shape: Shape, table: str) -> float:
-    starts, ends = load.offsets(bootstrap, topic, shape.partitions)
-    handwritten.create(
-        context.spark, table, f"{shape.columns}{', venue string' if shape.is_joined else ''}, {handwritten.OF_KAFKA}"
+    columns = f"{shape.columns}{', venue string' if shape.is_joined else ''}, {handwritten.OF_KAFKA}"
+    return handwritten.seconds(
+        context.spark, bootstrap, topic, table, columns, lambda messages: _rows(context, messages, shape), shape.partitions
     )
-    began = time.perf_counter()
-    _rows(context, handwritten.messages(context.spark, bootstrap, topic, starts, ends), shape).writeTo(table).append()
-    return time.perf_counter() - began
 
 
 def _rows(context: Context, messages: DataFrame, shape: Shape) -> DataFrame:
@@ -161,18 +158,6 @@ def _rows(context: Context, messages: DataFrame, shape: Shape) -> DataFrame:
     names = [column.split()[0] for column in shape.columns.split(", ")]
     kafka_names = [column.split()[-1] for column in handwritten.KAFKA_COLUMNS]
     return rows.join(venues, "symbol", "left").select(*names, "venue", *kafka_names)
-
-
-def _check(context: Context, ours: str, hand: str) -> None:
-    """Both tables have the same rows."""
-    columns = ", ".join(field.name for field in context.spark.table(hand).schema)
-    for first, second in _both(ours, hand):
-        assert context.spark.sql(f"select {columns} from {first} except all select {columns} from {second}").isEmpty()
-
-
-def _both(first: str, second: str) -> Iterator[tuple[str, str]]:
-    yield first, second
-    yield second, first
 
 
 if __name__ == "__main__":

@@ -148,17 +148,14 @@ def _measured(bootstrap: str, url: str) -> dict[str, float]:
 
 def _by_hand(context: Context, bootstrap: str, table: str) -> float:
     """The seconds in which Spark's own `from_avro`, with the one schema, makes the same columns and flag, and appends them."""
-    from pyspark.sql import functions
+    from pyspark.sql import DataFrame, functions
     from pyspark.sql.avro.functions import from_avro
 
-    handwritten.create(context.spark, table)
-    starts, ends = load.offsets(bootstrap, "avro")
-    began = time.perf_counter()
-    messages = handwritten.messages(context.spark, bootstrap, "avro", starts, ends)
-    body = functions.expr("substring(value, 6)")
-    parsed = messages.select(from_avro(body, json.dumps(TRADE)).alias("m"), "partition", "offset", "timestamp")
-    handwritten.rows(parsed).writeTo(table).append()
-    return time.perf_counter() - began
+    def rows(messages: DataFrame) -> DataFrame:
+        value = from_avro(functions.expr("substring(value, 6)"), json.dumps(TRADE)).alias("m")
+        return handwritten.rows(messages.select(value, "partition", "offset", "timestamp"))
+
+    return handwritten.seconds(context.spark, bootstrap, "avro", table, handwritten.COLUMNS, rows)
 
 
 BARS = {"avro_vs_handwritten": "≥ 1.8", "schema_ids_500_cost": "≤ 1.5", "debezium_json_vs_json": "≥ 0.6"}

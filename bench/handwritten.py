@@ -7,8 +7,11 @@ JSON becomes a row of nulls, and a second run after a crash writes the rows agai
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
+
+from bench import load
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -80,6 +83,18 @@ def plain_rows(messages: DataFrame, columns: str) -> DataFrame:
 
     value = functions.from_json(functions.col("value").cast("string"), columns).alias("m")
     return messages.select(value, "partition", "offset", "timestamp").selectExpr("m.*", *KAFKA_COLUMNS)
+
+
+def seconds(
+    spark: SparkSession, bootstrap: str, topic: str, table: str, columns: str, rows_of: Callable[[DataFrame], DataFrame],
+    partitions: int = load.PARTITIONS,
+) -> float:  # fmt: skip
+    """The seconds in which all messages of a topic become rows by `rows_of`, and are appended to a new table."""
+    create(spark, table, columns)
+    starts, ends = load.offsets(bootstrap, topic, partitions)
+    began = time.perf_counter()
+    rows_of(messages(spark, bootstrap, topic, starts, ends)).writeTo(table).append()
+    return time.perf_counter() - began
 
 
 def rows(parsed: DataFrame) -> DataFrame:

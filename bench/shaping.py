@@ -236,12 +236,10 @@ def _batch(context: Context, name: str, base: tuple[int, str]) -> tuple[float, i
 
 def _by_hand(context: Context, bootstrap: str, table: str) -> float:
     """The seconds of a plain append of the same messages, written by hand."""
-    starts, ends = load.offsets(bootstrap, "ordered")
-    handwritten.create(context.spark, table, f"{COLUMNS}, {handwritten.OF_KAFKA}")
-    began = time.perf_counter()
-    messages = handwritten.messages(context.spark, bootstrap, "ordered", starts, ends)
-    handwritten.plain_rows(messages, COLUMNS).writeTo(table).append()
-    return time.perf_counter() - began
+    columns = f"{COLUMNS}, {handwritten.OF_KAFKA}"
+    return handwritten.seconds(
+        context.spark, bootstrap, "ordered", table, columns, lambda messages: handwritten.plain_rows(messages, COLUMNS)
+    )
 
 
 def _key_bytes(context: Context) -> float:

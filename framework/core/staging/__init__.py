@@ -107,6 +107,10 @@ class StagingTarget:
         """The types of the table's columns, by their names."""
         return {field.name: field.type for field in self.lake.existing(self.table).columns}
 
+    def typed(self, name: str, alias: str = "") -> str:
+        """SQL of a column with its type in the table, which may be wider than that of a batch."""
+        return f"CAST({f'{alias}.' if alias else ''}{identifier(name)} AS {self.column_types[name].sql})"
+
     def branch(self, name: str) -> str:
         return f"{self.name}.{identifier(f'branch_{name}')}"
 

@@ -133,7 +133,7 @@ class Earlier:
 
     def value(self, name: str) -> str:
         """SQL of a column of the batch with its type in the table, which may be wider."""
-        return f"CAST({identifier(name)} AS {self.target.column_types[name].sql})"
+        return self.target.typed(name)
 
     @property
     def size(self) -> int:

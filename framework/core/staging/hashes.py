@@ -70,9 +70,9 @@ def narrowed(target: StagingTarget, near: KeyRange, rows: DataFrame, keys: Seque
     if is_narrow or not ranges.is_large(target) or target.size > _MOST_MESSAGES or target.pipeline.explodes:
         return near
     hashes = Hashes.of(rows.selectExpr(_hash(target, keys)), stack)
-    return replace(near, sql=" AND ".join(filter(None, (near.sql, hashes.has(_hash(target, keys, "t."))))))
+    return replace(near, sql=" AND ".join(filter(None, (near.sql, hashes.has(_hash(target, keys, "t"))))))
 
 
-def _hash(target: StagingTarget, keys: Sequence[str], prefix: str = "") -> str:
-    """SQL of the hash of a row's keys, each as the type that it has in the table, which may be wider."""
-    return f"xxhash64({', '.join(f'CAST({prefix}{identifier(name)} AS {target.column_types[name].sql})' for name in keys)})"
+def _hash(target: StagingTarget, keys: Sequence[str], alias: str = "") -> str:
+    """SQL of the hash of a row's keys."""
+    return f"xxhash64({', '.join(target.typed(name, alias) for name in keys)})"

@@ -1,11 +1,8 @@
 package sluice;
 
-import org.apache.spark.sql.types.AtomicType;
-import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
-import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarArray;
 import org.apache.spark.sql.vectorized.ColumnarMap;
@@ -23,12 +20,36 @@ abstract class Column extends ColumnVector {
     this.rows = rows;
   }
 
-  static Column of(DataType type, int rows) {
-    if (type instanceof StringType || type instanceof BinaryType) {
-      return new TextColumn(type, rows);
+  /** The way in which a single value is read. */
+  enum Kind {
+    TRUTH, BYTE, SHORT, INT, LONG, FLOAT, DOUBLE, DECIMAL, TEXT, BYTES;
+
+    /** Null for types whose values are not single ones, or are numbers of more than eight bytes. */
+    static Kind of(DataType type) {
+      if (type instanceof DecimalType decimal) {
+        return decimal.precision() <= Decimal.MAX_LONG_DIGITS() ? DECIMAL : null;
+      }
+      return switch (type.typeName()) {
+        case "boolean" -> TRUTH;
+        case "byte" -> BYTE;
+        case "short" -> SHORT;
+        case "integer", "date" -> INT;
+        case "long", "timestamp", "timestamp_ntz" -> LONG;
+        case "float" -> FLOAT;
+        case "double" -> DOUBLE;
+        case "string" -> TEXT;
+        case "binary" -> BYTES;
+        default -> null;
+      };
     }
-    boolean isNumber = type instanceof DecimalType decimal ? decimal.precision() <= Decimal.MAX_LONG_DIGITS() : type instanceof AtomicType;
-    return isNumber ? new NumberColumn(type, rows) : new ObjectColumn(type, rows);
+  }
+
+  static Column of(DataType type, int rows) {
+    Kind kind = Kind.of(type);
+    if (kind == null) {
+      return new ObjectColumn(type, rows);
+    }
+    return kind == Kind.TEXT || kind == Kind.BYTES ? new TextColumn(type, rows) : new NumberColumn(type, rows);
   }
 
   /** Puts a value as Spark has it, or null. */

@@ -3,7 +3,6 @@ package sluice;
 import java.io.IOException;
 import java.io.Serializable;
 import java.util.Arrays;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -25,7 +24,6 @@ import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SQLExecution;
@@ -64,7 +62,7 @@ public final class ColumnAppend {
     if (table.schema().columns().stream().anyMatch(column -> column.isRequired() || column.writeDefault() != null)) {
       return "the table has columns that are never null";
     }
-    boolean isFlat = Arrays.stream(SparkSchemaUtil.convert(table.schema()).fields()).allMatch(each -> RowColumns.areSingle(each.dataType()));
+    boolean isFlat = Arrays.stream(SparkSchemaUtil.convert(table.schema()).fields()).allMatch(each -> sluice.Column.Kind.of(each.dataType()) != null);
     return isFlat ? "" : "a column is a list, a map, a struct or a large decimal";
   }
 

@@ -43,16 +43,10 @@ final class ColumnBounds {
     isReal = physical == PrimitiveTypeName.FLOAT || physical == PrimitiveTypeName.DOUBLE;
   }
 
-  /** Counts a value that is no number; all values have to be counted. */
-  void countNan(long bits) {
-    if (isReal && isNan(bits)) {
-      nans++;
-    }
-  }
-
+  /** Counts values that are no numbers; all values have to be counted. */
   void countNans(long[] numbers, int count) {
     for (int at = 0; isReal && at < count; at++) {
-      countNan(numbers[at]);
+      nans += isNan(numbers[at]) ? 1 : 0;
     }
   }
 

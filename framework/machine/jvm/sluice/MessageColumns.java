@@ -23,16 +23,16 @@ final class MessageColumns {
   private enum OfKafka {
     KEY, VALUE, HEADERS, TOPIC, PARTITION, OFFSET, TIMESTAMP;
 
-    Object of(ConsumerRecord<byte[], byte[]> message) {
-      return switch (this) {
-        case KEY -> message.key();
-        case VALUE -> message.value();
-        case HEADERS -> headers(message.headers().toArray());
-        case TOPIC -> UTF8String.fromString(message.topic());
-        case PARTITION -> message.partition();
-        case OFFSET -> message.offset();
-        case TIMESTAMP -> micros(message.timestamp());
-      };
+    void put(ConsumerRecord<byte[], byte[]> message, Column column, int row) {
+      switch (this) {
+        case KEY -> column.put(row, message.key());
+        case VALUE -> column.put(row, message.value());
+        case HEADERS -> column.put(row, headers(message.headers().toArray()));
+        case TOPIC -> column.put(row, UTF8String.fromString(message.topic()));
+        case PARTITION -> column.putNumber(row, message.partition());
+        case OFFSET -> column.putNumber(row, message.offset());
+        case TIMESTAMP -> column.putNumber(row, micros(message.timestamp()));
+      }
     }
   }
 
@@ -130,7 +130,7 @@ final class MessageColumns {
     int count = range.take(messages);
     for (Raw raw : raws) {
       for (int at = 0; at < count; at++) {
-        raw.column.put(at, raw.what.of(messages[at]));
+        raw.what.put(messages[at], raw.column, at);
       }
     }
     for (Decoded decoded : decodeds) {

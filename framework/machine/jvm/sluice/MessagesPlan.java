@@ -35,8 +35,7 @@ import scala.collection.immutable.Seq;
 
 /**
  * A frame that is nothing but expressions over messages, and over what earlier ones computed. It has the table's columns first, and then what
- * is judged. What is a column of the messages goes from
- * there into the file's pages: only what an expression computes is ever a row of Spark.
+ * is judged. What is a column of the messages goes from there into the file's pages: only what an expression computes is ever a row of Spark.
  */
 final class MessagesPlan implements Serializable {
   private static final int NONE = -1;

@@ -36,7 +36,7 @@ final class PageDictionary {
     return size;
   }
 
-  int idOf(long number) {
+  private int idOf(long number) {
     int mask = slots.length - 1;
     int slot = slot(number, mask);
     for (int found; (found = slots[slot]) != 0; slot = slot + 1 & mask) {
@@ -76,14 +76,18 @@ final class PageDictionary {
 
   /** All bytes of a short text, behind noughts. */
   private static long whole(byte[] bytes, int from, int length) {
-    if (from + Long.BYTES <= bytes.length) {
-      return length == 0 ? 0 : (long) LONGS.get(bytes, from) << Long.SIZE - Byte.SIZE * length;
+    if (length == 0) {
+      return 0;
     }
     long whole = 0;
-    for (int at = from + length - 1; at >= from; at--) {
-      whole = whole << Byte.SIZE | bytes[at] & 0xFF;
+    if (from + Long.BYTES <= bytes.length) {
+      whole = (long) LONGS.get(bytes, from);
+    } else {
+      for (int at = from + length - 1; at >= from; at--) {
+        whole = whole << Byte.SIZE | bytes[at] & 0xFF;
+      }
     }
-    return length == 0 ? 0 : whole << Long.SIZE - Byte.SIZE * length;
+    return whole << Long.SIZE - Byte.SIZE * length;
   }
 
   private boolean isText(int id, byte[] bytes, int from) {

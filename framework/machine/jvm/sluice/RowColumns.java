@@ -3,7 +3,6 @@ package sluice;
 import java.util.Arrays;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -16,40 +15,16 @@ final class RowColumns {
   private static final int FIRST_SIZE = 1 << 14;
 
   final Column[] columns;
-  private final Kind[] kinds;
+  private final Column.Kind[] kinds;
   private final DataType[] types;
   private byte[] texts = new byte[FIRST_SIZE];
   private int size; // of the texts in this array
   private long sizeOfAll;
 
-  /** The way in which a value is read. */
-  private enum Kind { TRUTH, INT, LONG, FLOAT, DOUBLE, DECIMAL, TEXT, BYTES }
-
   RowColumns(StructType schema, int rows) {
     types = Arrays.stream(schema.fields()).map(StructField::dataType).toArray(DataType[]::new);
-    kinds = Arrays.stream(types).map(RowColumns::kind).toArray(Kind[]::new);
+    kinds = Arrays.stream(types).map(Column.Kind::of).toArray(Column.Kind[]::new);
     columns = Arrays.stream(types).map(type -> Column.of(type, rows)).toArray(Column[]::new);
-  }
-
-  /** Whether values of the type are single ones, of which a number has at most eight bytes. */
-  static boolean areSingle(DataType type) {
-    return kind(type) != null;
-  }
-
-  private static Kind kind(DataType type) {
-    if (type instanceof DecimalType decimal) {
-      return decimal.precision() <= Decimal.MAX_LONG_DIGITS() ? Kind.DECIMAL : null;
-    }
-    return switch (type.typeName()) {
-      case "boolean" -> Kind.TRUTH;
-      case "integer", "date" -> Kind.INT;
-      case "long", "timestamp", "timestamp_ntz" -> Kind.LONG;
-      case "float" -> Kind.FLOAT;
-      case "double" -> Kind.DOUBLE;
-      case "string" -> Kind.TEXT;
-      case "binary" -> Kind.BYTES;
-      default -> null;
-    };
   }
 
   /** Copies the first values of a row. */
@@ -67,6 +42,8 @@ final class RowColumns {
     Column column = columns[place];
     switch (kinds[place]) {
       case TRUTH -> column.putNumber(at, row.getBoolean(place) ? 1 : 0);
+      case BYTE -> column.putNumber(at, row.getByte(place));
+      case SHORT -> column.putNumber(at, row.getShort(place));
       case INT -> column.putNumber(at, row.getInt(place));
       case LONG -> column.putNumber(at, row.getLong(place));
       case FLOAT -> column.putNumber(at, Float.floatToRawIntBits(row.getFloat(place)));

@@ -10,7 +10,6 @@ import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.PartitionKey;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.io.OutputFileFactory;
-import org.apache.spark.sql.catalyst.InternalRow;
 
 /** The files of one task: those of the table, or of each of its partitions that has rows. All are open until the task ends. */
 final class TaskFiles {
