@@ -54,6 +54,7 @@ def place() -> Iterator[Path]:
         home = Path(folder, "home")
         os.environ["SLUICE_HOME"] = str(home)
         os.environ["SLUICE_COLD"] = "1"  # each process starts its own, but in `warm`
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed Sluice is not compiled by each command
         home.mkdir()
         (home / "jars").symlink_to(ROOT / ".sluice" / "jars")
         os.chdir(folder)

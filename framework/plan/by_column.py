@@ -23,18 +23,18 @@ def refusal(pipeline: Pipeline) -> str:
 
 
 def detour(pipeline: Pipeline) -> str:
-    """The reason for which rows of Spark are made before the columns; empty where messages go into the columns."""
-    return second_pass(pipeline) or ("the table is sorted" if pipeline.table.sort_by else "")
-
-
-def second_pass(pipeline: Pipeline) -> str:
-    """The reason for which one pass over the messages is not enough; empty where each row says itself what becomes of it."""
+    """The reason for which rows of Spark are made before the columns; empty where columns go into columns."""
     reasons = {
         "it reads tables": not pipeline.topics,
         "a step makes several rows of a message": pipeline.explodes,
-        "a step compares rows with earlier ones": any(step.memory for step in pipeline.steps),
+        "the table is sorted": bool(pipeline.table.sort_by),
     }
     return _first(reasons)
+
+
+def second_pass(pipeline: Pipeline) -> str:
+    """The reason for which one pass over the rows is not enough; empty where each row says itself what becomes of it."""
+    return "a step compares rows with earlier ones" if any(step.memory for step in pipeline.steps) else ""
 
 
 def _first(reasons: Mapping[str, bool]) -> str:

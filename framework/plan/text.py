@@ -99,8 +99,10 @@ def _pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
 def _written(pipeline: Pipeline) -> str:
     if reason := by_column.refusal(pipeline):
         return f"rows, since {reason}"
-    reason = by_column.detour(pipeline)
-    return f"columns, through rows, since {reason}" if reason else "columns"
+    if reason := by_column.detour(pipeline):
+        return f"columns, through rows, since {reason}"
+    reason = by_column.second_pass(pipeline)
+    return f"columns, held for a second pass, since {reason}" if reason else "columns"
 
 
 def _kept(rule: Rule) -> Iterator[str]:

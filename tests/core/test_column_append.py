@@ -100,7 +100,7 @@ def append(spark: SparkSession, frame: DataFrame, table: str) -> None:
     loaded = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table)
     assert jvm.sluice.ColumnAppend.refusal(loaded) == ""
     judged = frame.selectExpr("CAST(NULL AS struct<at: int, dropped: boolean>) AS _sluice_bad", "*")._jdf
-    assert jvm.sluice.ColumnAppend.fits(judged, loaded)
+    assert jvm.sluice.ColumnAppend.fits(judged, loaded, [])
     jvm.sluice.ColumnAppend.append(judged, loaded, "main", {"why": "test"}, True)
     spark.sql(f"REFRESH TABLE {table}")
 
@@ -321,4 +321,4 @@ def test_messages_become_files_without_rows_of_spark(project: Project, name: str
     )
     jvm: Any = project.spark._jvm
     table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(project.spark._jsparkSession, project.table)
-    assert jvm.sluice.ColumnAppend.isOfMessages(judged_rows(messages, project.pipeline, 3)._jdf, table)
+    assert jvm.sluice.ColumnAppend.isOfColumns(judged_rows(messages, project.pipeline, 3)._jdf, table)

@@ -22,6 +22,7 @@ from framework.core.sources.source import SourceReader
 from framework.core.spark.reading_errors import named_errors
 from framework.core.staging import StagingTarget, admission, by_column, state as states
 from framework.plan import Pipeline
+from framework.plan.by_column import second_pass
 from framework.plan.write import Write
 
 
@@ -108,10 +109,11 @@ class Stage:
         )  # fmt: skip
         target = self._target(table, range_, end_position)
         messages = self.source.read(self.context.spark, range_, number)
-        if by_column.takes_one_pass(target) and by_column.is_possible(target):
+        if by_column.judges_rows(target) and by_column.is_possible(target):
             rows = judged_rows(messages, self.pipeline, range_.size, newest_time=position.newest, pins=self.pins)
             with named_errors(self.pipeline):
-                if counted := by_column.stage(target, rows):
+                stage = admission.staged_by_column if second_pass(self.pipeline) else by_column.stage
+                if counted := stage(target, rows):
                     return counted
         frame = frame_of(messages, self.pipeline, range_.size, newest_time=position.newest, pins=self.pins)
         with named_errors(self.pipeline):

@@ -5,7 +5,7 @@ Cost: each message is fetched, decoded and walked once. Bad rows come out of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -30,13 +30,12 @@ _PLACES = (*(column.name for column in (KAFKA_TOPIC, *KAFKA_COLUMNS)), "_sluice_
 
 @dataclass(frozen=True)
 class Frame:
-    """The rows of a batch: `good` goes to the table; `observed` has the counts after the write. Where a step has a memory, the place
-    of each row comes along (`places`), and `framework/core/staging/admission.py` decides which rows land."""
+    """The rows of a batch: `good` goes to the table; `observed` has the counts after the write. Where a step has a memory, the places of
+    the rows come along (`places`), and `framework/core/staging/admission.py` decides which rows land."""
 
     good: DataFrame
     all_rows: DataFrame  # good and bad
     observed: Observation
-    places: tuple[str, ...] = ()  # columns of `good` that do not go to the table
 
     @property
     def bad(self) -> DataFrame:
@@ -66,16 +65,19 @@ def frame_of(
     observed = Observation()
     rows = rows.observe(observed, *observations(pipeline, rows.columns, carry))
     good = _after(pipeline.steps[observed_step_count:], rows.where(is_good(rows.columns)), pipeline, bad, pins)
-    columns = tuple(_written(pipeline, good.columns))
-    places: tuple[str, ...] = ()
+    return Frame(good.selectExpr(*_written(pipeline, good.columns), *places(pipeline, good.columns)), rows, observed)
+
+
+def places(pipeline: Pipeline, columns: Sequence[str]) -> Iterator[str]:
+    """The columns by which steps with a memory put rows in order, and that do not go to the table."""
     if any(step.memory for step in pipeline.steps):
-        places = tuple(name for name in _PLACES if name in good.columns and identifier(name) not in columns)
-    return Frame(good.selectExpr(*columns, *places), rows, observed, places)
+        sent = {column.name for column in pipeline.table.sent}
+        yield from (name for name in _PLACES if name in columns and name not in sent)
 
 
 def judged_rows(messages: DataFrame, pipeline: Pipeline, size: int, newest_time: int = 0, pins: Pins = NO_PINS) -> DataFrame:
-    """The rows of so many messages, each with the table's columns and with what becomes of it: for a table that each good row is added to
-    (`Judged.java`). Nothing is observed, so that a row is made once."""
+    """The rows of so many messages, each with the table's columns, with its place where a step has a memory, and with what becomes of it:
+    for a table that good rows are added to (`Judged.java`). Nothing is observed, so that a row is made once."""
     bad = travelling(pipeline, size, True)
     rows = rows_of(with_open_since(messages, pipeline, newest_time), pipeline, bad, carry_raw=bool(pipeline.steps))
     rows = _after(pipeline.steps, rows, pipeline, bad, pins)
@@ -83,7 +85,7 @@ def judged_rows(messages: DataFrame, pipeline: Pipeline, size: int, newest_time:
     judging += [f"NOT {expectation.holds} AS _sluice_unmet{index}" for index, expectation in enumerate(pipeline.expectations)]
     if pipeline.expectations and "_kafka_offset" in rows.columns:
         judging.append("struct(_kafka_partition, _kafka_offset) AS _sluice_message")
-    return rows.selectExpr(*_written(pipeline, rows.columns), *judging)
+    return rows.selectExpr(*_written(pipeline, rows.columns), *places(pipeline, rows.columns), *judging)
 
 
 def _after(steps: Iterable[Step], rows: DataFrame, pipeline: Pipeline, bad: str, pins: Pins) -> DataFrame:

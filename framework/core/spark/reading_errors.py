@@ -63,19 +63,19 @@ def cached_frame(frame: DataFrame) -> Iterator[DataFrame]:
 
 
 @contextmanager
-def held_frame(frame: DataFrame, numbers: str) -> Iterator[tuple[DataFrame, Any]]:
-    """Computes a frame once and holds its rows while they are used (`Held.java`). Returns them, and the numbers of one of their columns.
-    If a machine of a cluster is lost, its part is computed again."""
+def held_frame(frame: DataFrame, carries: bool = False) -> Iterator[tuple[DataFrame, Any]]:
+    """Computes a frame once and holds its rows while they are used (`Held.java`). Returns them, and what Java knows of them. If a machine
+    of a cluster is lost, its part is computed again. With `carries`, the bad ones of judged rows are wanted."""
     from py4j.protocol import Py4JError
     from pyspark.sql import DataFrame
 
     jvm: Any = frame.sparkSession._jvm
-    rows = jvm.sluice.Held.of(frame._jdf, numbers)
+    held = jvm.sluice.Held.of(frame._jdf, carries)
     try:
-        yield DataFrame(rows.rows(), frame.sparkSession), rows.hashes()
+        yield DataFrame(held.rows(), frame.sparkSession), held
     finally:
         with suppress(Py4JError, ConnectionError):
-            rows.release()
+            held.release()
 
 
 def _name(pipeline: Pipeline, error: Exception) -> None:

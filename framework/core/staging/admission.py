@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from framework.base.errors import RefusedError
 from framework.core.rows.counts import BatchCounts
-from framework.core.rows.frame import Frame
+from framework.core.rows.frame import Frame, places
 from framework.core.rules import forgotten
 from framework.core.spark.reading_errors import cached_frame, held_frame
-from framework.core.staging import StagingTarget, ranges, state
+from framework.core.staging import StagingTarget, by_column, ranges, state
 from framework.core.staging.hashes import Hashes
 from framework.plan import Remember, State
 from framework.sql.quote import identifier
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 Stage = Callable[[StagingTarget, Frame], BatchCounts]
+Counts = TypeVar("Counts", BatchCounts, BatchCounts | None)
 
 
 def staged(target: StagingTarget, frame: Frame, stage: Stage) -> BatchCounts:
@@ -35,16 +36,36 @@ def staged(target: StagingTarget, frame: Frame, stage: Stage) -> BatchCounts:
 
 
 def _staged(target: StagingTarget, frame: Frame, stage: Stage) -> BatchCounts:
-    memories = _memories(target)
-    if not memories:
+    if not _memories(target):
         return stage(target, frame)
-    states = [memory.state for memory in memories if memory.state]
-    with admitted(target, frame) as rows, ExitStack() as stack:
+    return _remembered(target, frame.good, lambda rows: _counted(target, replace(frame, good=rows), stage))
+
+
+def staged_by_column(target: StagingTarget, rows: DataFrame) -> BatchCounts | None:
+    """Stages those of the good ones of judged rows that land. Returns None if the table has other columns than they."""
+    if not by_column.fits(target, rows, places(target.pipeline, rows.columns)):
+        return None
+    with held_frame(rows, carries=target.pipeline.bad_rows != "drop") as (good_rows, held):
+        counted = by_column.counted(target, held.outcome())
+        if counted.unknown_schemas:
+            return counted
+
+        def add(landing_rows: DataFrame) -> BatchCounts | None:
+            count = by_column.add(target, landing_rows)
+            return None if count is None else replace(counted, rows=count, filtered=counted.filtered + counted.rows - count)
+
+        return _remembered(target, good_rows, add)
+
+
+def _remembered(target: StagingTarget, rows: DataFrame, stage: Callable[[DataFrame], Counts]) -> Counts:
+    """Stages the rows that land, and the state that steps keep of them."""
+    states = [memory.state for memory in _memories(target) if memory.state]
+    with admitted(target, rows) as landing_rows, ExitStack() as stack:
         if states:
-            stack.enter_context(cached_frame(rows))
-        counted = _counted(target, replace(frame, good=rows), stage)
-        for step_state in states if counted.rows and not counted.unknown_schemas else ():
-            state.remember(target, step_state, rows.select(*map(identifier, step_state.columns)).distinct())
+            stack.enter_context(cached_frame(landing_rows))
+        counted = stage(landing_rows)
+        for step_state in states if counted and counted.rows and not counted.unknown_schemas else ():
+            state.remember(target, step_state, landing_rows.select(*map(identifier, step_state.columns)).distinct())
     return counted
 
 
@@ -54,7 +75,7 @@ def tried(target: StagingTarget, frame: Frame) -> BatchCounts:
 
 
 def _tried(target: StagingTarget, frame: Frame) -> BatchCounts:
-    with admitted(target, frame) as rows:
+    with admitted(target, frame.good) as rows:
         return _counted(target, replace(frame, good=rows), _written_nowhere)
 
 
@@ -101,31 +122,32 @@ def _counted(target: StagingTarget, frame: Frame, stage: Stage) -> BatchCounts:
 
 
 @contextmanager
-def admitted(target: StagingTarget, frame: Frame) -> Iterator[DataFrame]:
+def admitted(target: StagingTarget, rows: DataFrame) -> Iterator[DataFrame]:
     """The rows that land, without their places."""
     with ExitStack() as stack:
-        rows = frame.good
         for memory in _memories(target):
             rows = memory.admit(rows, Earlier(target, memory.state, stack))
-        yield rows.drop(*frame.places)
+        yield rows.drop(*places(target.pipeline, rows.columns))
 
 
 def _memories(target: StagingTarget) -> list[Remember]:
     return [step.memory for step in target.pipeline.steps if step.memory]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Earlier:
     """The earlier rows with which a step compares those of a batch."""
 
     target: StagingTarget
     state: State | None
     stack: ExitStack
+    held: list[tuple[DataFrame, Any]] = field(default_factory=list)  # the frames that are kept, and what Java knows of them
 
     def kept(self, frame: DataFrame, numbers: str) -> tuple[DataFrame, Hashes]:
         """The frame, computed once and kept until the batch is staged, and the numbers of one of its columns."""
-        rows, held_numbers = self.stack.enter_context(held_frame(frame, numbers))
-        return rows, Hashes(held_numbers, self.stack)
+        rows, held = self.stack.enter_context(held_frame(frame))
+        self.held.append((rows, held))
+        return rows, Hashes(held.hashes(numbers), self.stack)
 
     def hashes(self, frame: DataFrame) -> Hashes:
         """The numbers of the frame's first column, kept until the batch is staged."""
@@ -152,13 +174,22 @@ class Earlier:
 
     def near(self, batch: DataFrame, keys: Sequence[str], within: int | None = None) -> DataFrame | None:
         """The table's rows that can have the keys of the batch and a time at most `within` seconds from one of the batch. None where the
-        table has no row. The batch must have been kept."""
+        table has no row. The batch is a frame that was kept."""
         target = self.target
         if not int(target.table.currentSnapshot().summary().get("total-records") or 0):
             return None
-        conditions = [ranges.near(target, batch, keys)]
+        conditions = [ranges.near(target, batch, keys, extremes=lambda name: self._extremes(batch, name))]
         if within is not None and self.time:
-            conditions.append(ranges.within(target, batch, self.time, within))
+            conditions.append(ranges.within(target, self.time, within, lambda name: self._extremes(batch, name)))
         # The table is not read by the id of its snapshot, which would have the columns as they were then.
         rows: DataFrame = target.spark.table(target.attempt_branch if target.attempt else target.name).alias("t")
         return rows.where(" AND ".join(filter(None, conditions)) or "true")
+
+    def _extremes(self, batch: DataFrame, name: str) -> DataFrame:
+        """A row with the least and the greatest value of a column, and with how many rows have none."""
+        from pyspark.sql import DataFrame
+
+        if held := next((held for rows, held in self.held if rows is batch), None):
+            return DataFrame(held.extremes(name), self.target.spark)
+        column = identifier(name)
+        return batch.selectExpr(f"min({column})", f"max({column})", f"count_if({column} IS NULL)")

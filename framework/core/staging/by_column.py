@@ -6,14 +6,14 @@ is made of what only passes; else rows of Spark are added. Where plan or table d
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from framework.core.rows.counts import BatchCounts, UnmetExpectation, carried_rows, place
 from framework.core.rules import forgotten, protocol
 from framework.core.staging import StagingTarget
 from framework.plan import Pipeline
-from framework.plan.by_column import refusal, second_pass
+from framework.plan.by_column import refusal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -30,19 +30,25 @@ def is_possible(target: StagingTarget) -> bool:
     )
 
 
-def takes_one_pass(target: StagingTarget) -> bool:
-    """Whether each row can say itself what becomes of it, so that one pass over the messages is enough."""
-    return not target.replays and not second_pass(target.pipeline) and forgotten.read(target.table.properties()) is None
+def judges_rows(target: StagingTarget) -> bool:
+    """Whether each row can say itself what becomes of it, as far as it is not compared with others."""
+    pipeline = target.pipeline
+    return bool(pipeline.topics) and not (
+        pipeline.explodes or target.replays or forgotten.read(target.table.properties()) is not None
+    )
 
 
 def stage(target: StagingTarget, rows: DataFrame) -> BatchCounts | None:
     """Adds the good ones of judged rows to the attempt's branch, and returns the counts. Returns None if they do not have the table's
     columns."""
-    carries = target.pipeline.bad_rows != "drop"
-    outcome = _appended(target, rows, carries)
-    if outcome is None:
-        return None
+    outcome = _appended(target, rows, target.pipeline.bad_rows != "drop")
+    return None if outcome is None else counted(target, outcome)
+
+
+def counted(target: StagingTarget, outcome: Any) -> BatchCounts:
+    """The counts of judged rows (`AppendTally.java`), of which the good ones land."""
     read, filtered, bad = outcome.read(), outcome.filtered(), outcome.bad()
+    carries = target.pipeline.bad_rows != "drop"
     return BatchCounts(
         read=read, rows=read - filtered - bad, filtered=filtered, bad=bad, too_large=outcome.tooLarge(),
         unmet=tuple(_unmet(target.pipeline, outcome)),
@@ -50,17 +56,26 @@ def stage(target: StagingTarget, rows: DataFrame) -> BatchCounts | None:
     )  # fmt: skip
 
 
-def add(target: StagingTarget, rows: DataFrame) -> bool:
-    """Adds rows to the attempt's branch. Returns whether it could."""
-    return is_possible(target) and _appended(target, rows, carries=False) is not None
+def add(target: StagingTarget, rows: DataFrame) -> int | None:
+    """Adds rows to the attempt's branch, and returns how many. Returns None if files of columns cannot be written of them."""
+    if not is_possible(target):
+        return None
+    outcome = _appended(target, rows, carries=False)
+    return None if outcome is None else outcome.read() - outcome.filtered()
+
+
+def fits(target: StagingTarget, rows: DataFrame, besides: Iterable[str] = ()) -> bool:
+    """Whether rows have the table's columns, `besides` some that will not be written."""
+    return bool(target.spark._jvm.sluice.ColumnAppend.fits(rows._jdf, target.table, list(besides)))
 
 
 def _appended(target: StagingTarget, rows: DataFrame, carries: bool) -> Any:
     """Returns what `ColumnAppend.java` says of the rows; None if they do not have the table's columns."""
-    by_column = target.spark._jvm.sluice.ColumnAppend
-    if not by_column.fits(rows._jdf, target.table):
+    if not fits(target, rows):
         return None
-    return by_column.append(rows._jdf, target.table, protocol.BRANCH + target.attempt, target.summary, carries)
+    return target.spark._jvm.sluice.ColumnAppend.append(
+        rows._jdf, target.table, protocol.BRANCH + target.attempt, target.summary, carries
+    )
 
 
 def _unmet(pipeline: Pipeline, outcome: Any) -> Iterator[UnmetExpectation]:

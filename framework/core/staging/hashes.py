@@ -1,7 +1,7 @@
 """Hashes of keys, by which the rows of a table are looked up before anything is joined, sorted or shuffled.
 
 Guarantee: a row with a key of the batch is never left out; another one may stay, whose key has the same hash.
-Cost: 16 to 32 bytes a key in each JVM, and a job that collects them.
+Cost: 18 to 36 bytes a key in each JVM, and a job that collects them.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Guarantee: the condition is true of every row that has a key of the batch; which
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal as Number
@@ -29,6 +29,7 @@ _LONGEST = 256  # bytes of a text that is read
 _SMALL = 32 << 20  # bytes of a table in which there is little to leave out
 
 KeyBounds = tuple[Any, Any]
+Extremes = Callable[[str], "DataFrame"]  # of a column: a row with its least and greatest value, and how many rows have none
 
 
 @dataclass(frozen=True)
@@ -87,25 +88,25 @@ def steps_back(target: StagingTarget, rows: DataFrame, partition: Sequence[str],
     return f"({' OR '.join(parts)})" if parts else "false"
 
 
-def near(target: StagingTarget, rows: DataFrame, keys: Sequence[str], windows: int = 1) -> str:
+def near(target: StagingTarget, rows: DataFrame, keys: Sequence[str], windows: int = 1, extremes: Extremes | None = None) -> str:
     """The condition for rows with the same keys, of which none is null. The rows must have been kept; a message has up to `windows` of
-    them."""
+    them. `extremes` says those of a column without a job over the rows."""
     if not is_large(target):
         return ""
     keys = [name for name in keys if _has_bounds(target.column_types[name])]
     if target.size * windows > _MOST_KEYS or target.pipeline.explodes:
-        return _all(_bounded(rows, name, target.column_types[name]) for name in keys)
+        return _all(_bounded(rows, name, target.column_types[name], extremes) for name in keys)
     table = rows.selectExpr(*(_looked_at(name, target.column_types[name]) for name in keys)).toArrow()
     return _all(_condition(target, table[name], name, target.column_types[name]).sql for name in keys)
 
 
-def within(target: StagingTarget, rows: DataFrame, name: str, seconds: int) -> str:
+def within(target: StagingTarget, name: str, seconds: int, extremes: Extremes) -> str:
     """The condition for rows without a time, or with one at most `seconds` from one of the batch."""
     if not is_large(target):
         return ""
     time = identifier(name)
     try:
-        ((earliest, latest, nulls),) = _values(rows.selectExpr(f"min({time})", f"max({time})", f"count_if({time} IS NULL)"))
+        ((earliest, latest, nulls),) = _values(extremes(name))
         if nulls or earliest is None:
             return ""
         reach = timedelta(seconds=seconds)
@@ -176,10 +177,11 @@ def _left(ranges: Sequence[KeyBounds], files: Iterable[tuple[Any, Any, int]]) ->
                 yield size
 
 
-def _bounded(rows: DataFrame, name: str, type_: Type) -> str:
+def _bounded(rows: DataFrame, name: str, type_: Type, extremes: Extremes | None = None) -> str:
     """The condition from the least and the greatest value."""
+    column = identifier(name)
     try:
-        ((low, high),) = _values(rows.selectExpr(f"min({identifier(name)})", f"max({identifier(name)})"))
+        ((low, high, *_),) = _values(extremes(name) if extremes else rows.selectExpr(f"min({column})", f"max({column})"))
     except (ValueError, OverflowError):
         return ""
     return "false" if low is None else _sql(name, [(low, high)], type_)

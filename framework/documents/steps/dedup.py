@@ -150,16 +150,13 @@ def _admitted(new: Any, earlier: Any, keys: tuple[str, ...], within: int | None)
         return batch.drop(_HASH, _ROW)
     order = [name for name in _ORDER if name in batch.columns]
     doubtful_rows = batch.where(doubtful_hashes.has(_HASH)).selectExpr(*_named(values), *order, *_time(earlier, within))
+    if landed_rows is not None:
+        doubtful_rows = doubtful_rows.unionByName(landed_rows.drop(_HASH), allowMissingColumns=True)
     if hashes.among(doubtful_hashes) + landed_count <= _MOST_IN_ONE_TASK:  # all in one task, so that no other exchange is needed
-        doubtful_rows, landed_rows = (
-            doubtful_rows.repartition(1),
-            landed_rows if landed_rows is None else landed_rows.repartition(1),
-        )
+        doubtful_rows = doubtful_rows.repartition(1)
     names = [f"{_KEY}{index}" for index in range(len(keys))]
     repeats = earlier.hashes(
-        _repeats(doubtful_rows, landed_rows, names, order)
-        if within is None
-        else _close_repeats(doubtful_rows, landed_rows, names, order, within)
+        _repeats(doubtful_rows, names, order) if within is None else _close_repeats(doubtful_rows, names, order, within)
     )
     return batch.where(f"NOT {repeats.has(_ROW)}").drop(_HASH, _ROW)
 
@@ -178,30 +175,20 @@ def _time(earlier: Any, within: int | None) -> Iterator[str]:
         yield f"unix_micros({identifier(earlier.time)}) AS {_TIME}"
 
 
-def _repeats(doubtful_rows: Any, landed_rows: Any, keys: list[str], order: list[str]) -> Any:
-    """The rows whose keys are in the table, or in an earlier row."""
-    ranked_rows = doubtful_rows.selectExpr(
-        "*", f"row_number() OVER (PARTITION BY {', '.join(keys)} ORDER BY {', '.join(order)}) AS {_NTH}"
-    )
-    later_rows = ranked_rows.where(f"{_NTH} > 1").select(_ROW)
-    return (
-        later_rows
-        if landed_rows is None
-        else later_rows.union(ranked_rows.where(f"{_NTH} = 1").join(landed_rows, keys, "left_semi").select(_ROW))
-    )
+def _repeats(rows: Any, keys: list[str], order: list[str]) -> Any:
+    """The rows whose keys are in the table, or in an earlier row. Rows of the table have no number, and come first."""
+    place = f"ORDER BY {_ROW} IS NOT NULL, {', '.join(order)}"
+    ranked_rows = rows.selectExpr(_ROW, f"row_number() OVER (PARTITION BY {', '.join(keys)} {place}) AS {_NTH}")
+    return ranked_rows.where(f"{_NTH} > 1 AND {_ROW} IS NOT NULL").select(_ROW)
 
 
-def _close_repeats(doubtful_rows: Any, landed_rows: Any, keys: list[str], order: list[str], within: int) -> Any:
-    """The rows whose keys are in the table, or in an earlier row, at a close time. `Repeats.java` compares the times."""
+def _close_repeats(rows: Any, keys: list[str], order: list[str], within: int) -> Any:
+    """The rows whose keys are in the table, or in an earlier row, at a close time. `Repeats.java` compares the times. Rows of the table
+    have no number."""
     from pyspark.sql import functions
 
-    rows = doubtful_rows.groupBy(*keys).agg(
-        functions.expr(f"sort_array(collect_list(struct({', '.join(order)}, {_TIME}))) AS rows")
-    )
-    if landed_rows is None:
-        rows = rows.withColumn("landed", functions.expr("CAST(array() AS array<bigint>)"))
-    else:
-        landed_times = landed_rows.groupBy(*keys).agg(functions.expr(f"collect_list(struct({_TIME})).{_TIME} AS landed"))
-        rows = rows.join(landed_times, keys, "left").withColumn("landed", functions.expr("coalesce(landed, array())"))
-    judged_rows = f"arrays_zip(rows.{_ROW}, {_REPEATS}(rows.{_TIME}, landed, {within * 1_000_000}L))"
-    return rows.selectExpr(f"inline({judged_rows}) AS ({_ROW}, repeat)").where("repeat").select(_ROW)
+    batch_rows = f"sort_array(collect_list(struct({', '.join(order)}, {_TIME})) FILTER (WHERE {_ROW} IS NOT NULL)) AS rows"
+    landed_rows = f"collect_list(struct({_TIME})) FILTER (WHERE {_ROW} IS NULL) AS landed"
+    grouped_rows = rows.groupBy(*keys).agg(functions.expr(batch_rows), functions.expr(landed_rows))
+    judged_rows = f"arrays_zip(rows.{_ROW}, {_REPEATS}(rows.{_TIME}, landed.{_TIME}, {within * 1_000_000}L))"
+    return grouped_rows.selectExpr(f"inline({judged_rows}) AS ({_ROW}, repeat)").where("repeat").select(_ROW)

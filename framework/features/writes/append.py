@@ -9,7 +9,7 @@ from framework.documents.write_mode import WriteMode
 
 
 def stage(target: StagingTarget, frame: Frame) -> BatchCounts:
-    if not by_column.add(target, frame.good):
+    if by_column.add(target, frame.good) is None:
         target.writer(frame.good).append()
     return target.counted(frame)
 

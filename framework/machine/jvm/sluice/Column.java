@@ -1,5 +1,6 @@
 package sluice;
 
+import java.io.Serializable;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
@@ -13,7 +14,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * there is no value. Each subclass has what the values of its types need, and no other type is asked of it.
  */
 abstract class Column extends ColumnVector {
-  private final int rows;
+  private int rows;
+  private Copy shown; // null: its own values
 
   Column(DataType type, int rows) {
     super(type);
@@ -65,6 +67,35 @@ abstract class Column extends ColumnVector {
 
   /** Removes all values: large ones must not stay in memory beside the next ones. */
   abstract void clear();
+
+  /** Values that stay when the column gets other ones. */
+  interface Copy extends Serializable {
+    int rows();
+
+    /** About how many bytes of memory it takes. */
+    long size();
+  }
+
+  /** The values of the first `count` of these rows, which are in order. */
+  final Copy copy(int[] rows, int count) {
+    return shown != null && count == shown.rows() ? shown : copied(rows, count);
+  }
+
+  abstract Copy copied(int[] rows, int count);
+
+  /** About how many bytes a copy of these rows would have. */
+  long size(int[] rows, int count) {
+    return count * (Long.BYTES + 1L);
+  }
+
+  /** Shows the values of a copy instead of its own, until it shows others. */
+  final void show(Copy copy) {
+    shown = copy;
+    rows = copy.rows();
+    put(copy);
+  }
+
+  abstract void put(Copy copy);
 
   /** Adds the values of the first `count` of these rows to a column of a file. */
   void addTo(ColumnPages pages, int[] rows, int count) {

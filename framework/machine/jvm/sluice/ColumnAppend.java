@@ -6,6 +6,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.apache.iceberg.AppendFiles;
 import org.apache.iceberg.NullOrder;
@@ -17,8 +18,8 @@ import org.apache.iceberg.encryption.PlaintextEncryptionManager;
 import org.apache.iceberg.exceptions.CleanableFailure;
 import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.spark.source.SerializableTableWithSize;
+import org.apache.iceberg.types.Types.NestedField;
 import org.apache.spark.TaskContext;
-import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.Column;
@@ -66,17 +67,22 @@ public final class ColumnAppend {
     return isFlat ? "" : "a column is a list, a map, a struct or a large decimal";
   }
 
-  /** Whether the frame has the table's columns. */
-  public static boolean fits(Dataset<Row> frame, Table table) {
-    List<String> names = Arrays.stream(frame.schema().fieldNames()).filter(name -> !Judged.isJudging(name)).sorted().toList();
+  /** Whether the frame has the table's columns, besides some that will not be written. */
+  public static boolean fits(Dataset<Row> frame, Table table, List<String> besides) {
+    Predicate<String> isWritten = name -> !Judged.isJudging(name) && !besides.contains(name);
+    List<String> names = Arrays.stream(frame.schema().fieldNames()).filter(isWritten).sorted().toList();
     StructType wanted = SparkSchemaUtil.convert(table.schema());
     return names.equals(Arrays.stream(wanted.fieldNames()).sorted().toList())
         && Arrays.stream(wanted.fields()).allMatch(each -> Cast.canUpCast(frame.schema().apply(each.name()).dataType(), each.dataType()));
   }
 
-  /** Whether the rows of such a frame are made of messages without rows of Spark in between. */
-  public static boolean isOfMessages(Dataset<Row> frame, Table table) {
-    return MessagesPlan.of(arranged(frame, table), table, true) != null;
+  /** Whether the rows of such a frame go from columns into columns, without rows of Spark in between. */
+  public static boolean isOfColumns(Dataset<Row> frame, Table table) {
+    return ColumnsPlan.of(arranged(frame, table), partitioning(table), true) != null;
+  }
+
+  private static List<String> partitioning(Table table) {
+    return PartitionValues.schema(table).columns().stream().map(NestedField::name).toList();
   }
 
   /** The frame with the columns of the table, in their order and of their types, and then with what is judged. */
@@ -131,17 +137,17 @@ public final class ColumnAppend {
   /** Writes the files by a job of Spark. */
   private static AppendTally written(Dataset<Row> frame, Table table, boolean carries) {
     QueryExecution query = frame.queryExecution();
-    MessagesPlan messages = MessagesPlan.of(frame, table, carries);
+    RowPass.Plan plan = RowPass.plan(frame, partitioning(table), carries);
     JavaSparkContext context = JavaSparkContext.fromSparkContext(frame.sparkSession().sparkContext());
     CollectionAccumulator<String> written = context.sc().collectionAccumulator();
     Broadcast<Table> shared = context.broadcast(SerializableTableWithSize.copyOf(table)); // which executors close
-    Task task = new Task(shared, UUID.randomUUID().toString(), written);
+    Task task = new Task(shared, plan.names(), UUID.randomUUID().toString(), written);
     AppendTally all = new AppendTally();
     try {
       SQLExecution.withNewExecutionId(
               query,
               Option.apply("append"),
-              () -> (messages == null ? tallies(query, new RowsPlan(frame.schema(), table, carries), task) : tallies(context, messages, task)).collect())
+              () -> plan.passes().map(task::write).collect())
           .forEach(all::add);
       return all;
     } catch (Throwable failed) { // Spark throws its errors undeclared
@@ -152,27 +158,15 @@ public final class ColumnAppend {
     }
   }
 
-  /** Of tasks that read messages themselves. */
-  private static JavaRDD<AppendTally> tallies(JavaSparkContext context, MessagesPlan plan, Task task) {
-    List<MessageSource.Task> tasks = plan.tasks();
-    return context.parallelize(tasks, Math.max(1, tasks.size())).map(each -> task.write((files, tally) -> plan.write(each, files, tally)));
-  }
-
-  /** Of tasks that get rows from Spark. */
-  private static JavaRDD<AppendTally> tallies(QueryExecution query, RowsPlan plan, Task task) {
-    return query.toRdd().toJavaRDD().mapPartitions(rows -> List.of(task.write((files, tally) -> plan.write(rows, files, tally))).iterator());
-  }
-
-  private interface Rows {
-    void write(TaskFiles files, AppendTally tally) throws IOException;
-  }
-
-  private record Task(Broadcast<Table> table, String operation, CollectionAccumulator<String> written) implements Serializable {
-    AppendTally write(Rows rows) throws IOException {
-      TaskFiles files = new TaskFiles(table.value(), TaskContext.getPartitionId(), TaskContext.get().taskAttemptId(), operation);
-      AppendTally tally = new AppendTally();
+  private record Task(Broadcast<Table> table, List<String> names, String operation, CollectionAccumulator<String> written)
+      implements Serializable {
+    AppendTally write(RowPass pass) throws IOException {
+      TaskFiles files = new TaskFiles(table.value(), names, TaskContext.get(), operation);
+      AppendTally tally = pass.tally;
       try {
-        rows.write(files, tally);
+        while (pass.next(files)) {
+          TaskContext.get().killTaskIfInterrupted();
+        }
         tally.files.addAll(files.end());
       } catch (Throwable failed) { // Spark throws its errors undeclared
         files.abort();

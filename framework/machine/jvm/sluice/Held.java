@@ -1,152 +1,180 @@
 package sluice;
 
-import java.io.Serializable;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Iterator;
+import java.util.List;
 import java.util.NoSuchElementException;
-import java.util.stream.LongStream;
+import org.apache.spark.Dependency;
+import org.apache.spark.ShuffleDependency;
 import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.types.DataTypeUtils;
 import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SQLExecution;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.storage.StorageLevel;
-import org.apache.spark.unsafe.Platform;
 import scala.Option;
+import scala.collection.immutable.Seq;
 
 /**
- * The rows of a frame, computed once and held in blocks of bytes, in memory or on the disk. Spark's own cache packs each column, and its
- * checkpoint makes an object of each row, which takes longer.
+ * The rows of a frame, computed once and held as columns, in memory or on the disk. What is computed of held rows takes their columns as
+ * they are.
  */
 public final class Held {
-  private final JavaRDD<Block> blocks;
-  private final Dataset<Row> rows;
+  private final SparkSession spark;
+  private final StructType schema;
+  private final JavaRDD<HeldBlock> blocks;
+  private final AppendTally tally = new AppendTally();
 
-  private Held(JavaRDD<Block> blocks, Dataset<Row> rows) {
+  private Held(Dataset<Row> frame, JavaRDD<HeldBlock> blocks) {
+    spark = (SparkSession) frame.sparkSession();
+    schema = new StructType(Arrays.copyOf(frame.schema().fields(), RowPass.width(frame)));
     this.blocks = blocks;
-    this.rows = rows;
+    blocks.map(HeldBlock::tally).filter(each -> each != null).collect().forEach(tally::add);
   }
 
   /**
-   * Computes them, as an execution of its own, at whose end Spark knows what was observed. The numbers of one column are kept apart, so that
-   * nobody has to look for them in the rows.
+   * Computes them, as an execution of its own, at whose end Spark knows what was observed. Of judged rows ({@link Judged}) the good ones are
+   * held, without what is judged. If nothing but columns is added to held rows, these are held once: the others are released.
    */
-  public static Held of(Dataset<Row> frame, String numbers) {
-    QueryExecution query = frame.queryExecution();
+  public static Held of(Dataset<Row> frame, boolean carries) {
     return SQLExecution.withNewExecutionId(
-        query,
+        frame.queryExecution(),
         Option.apply("hold"),
         () -> {
-          StructType schema = frame.schema();
-          int place = schema.fieldIndex(numbers);
-          JavaRDD<Block> blocks =
-              query.toRdd().toJavaRDD().mapPartitions(each -> new Packing(each, schema, place)).persist(StorageLevel.MEMORY_AND_DISK());
-          blocks.count();
-          JavaRDD<InternalRow> rows = blocks.mapPartitions(each -> new Unpacking(each, schema.size()));
-          SparkSession spark = (SparkSession) frame.sparkSession();
-          return new Held(blocks, spark.internalCreateDataFrame(rows.rdd(), schema, false));
+          RowPass.Plan plan = RowPass.plan(frame, List.of(), carries);
+          JavaRDD<HeldBlock> blocks = plan.passes().mapPartitions(each -> new Blocks(each.next()));
+          try {
+            Held held = new Held(frame, blocks.persist(StorageLevel.MEMORY_AND_DISK()));
+            if (plan instanceof ColumnsPlan columns && columns.onlyAddsTo() instanceof HeldScan earlier) {
+              earlier.release();
+            }
+            return held;
+          } catch (Throwable failed) { // Spark throws its errors undeclared
+            blocks.unpersist(false);
+            throw failed;
+          }
         });
   }
 
-  public Hashes hashes() {
-    return Hashes.of(rows.sparkSession(), blocks.map(each -> each.numbers()));
+  /** What became of the rows that were judged. */
+  public AppendTally outcome() {
+    return tally;
+  }
+
+  /** The numbers of a column that has nothing else. */
+  public Hashes hashes(String numbers) {
+    int place = schema.fieldIndex(numbers);
+    return Hashes.of(spark, blocks.filter(each -> each.rows() > 0).map(each -> ((NumberColumn.Numbers) each.columns()[place]).numbers()));
+  }
+
+  /** A row with the least and the greatest value of a column, and with how many rows have none. */
+  public Dataset<Row> extremes(String name) {
+    int place = schema.fieldIndex(name);
+    DataType type = schema.fields()[place].dataType();
+    Extremes all = new Extremes();
+    blocks.mapPartitions(each -> List.of(Extremes.of(each, place, type)).iterator()).collect().forEach(each -> all.add(each, type));
+    StructType columns = new StructType().add("low", type).add("high", type).add("nulls", DataTypes.LongType);
+    InternalRow row = new GenericInternalRow(new Object[] {all.least, all.greatest, all.nulls});
+    Seq<Attribute> attributes = ScalaList.of(ScalaList.toJava(DataTypeUtils.toAttributes(columns)).toArray(Attribute[]::new));
+    return dataset(new LocalRelation(attributes, ScalaList.of(row), false, Option.empty()));
   }
 
   public Dataset<Row> rows() {
-    return rows;
+    if (areShuffled(blocks.rdd())) {
+      StructType columns = schema; // this object does not go to executors
+      JavaRDD<InternalRow> rows = blocks.mapPartitions(each -> HeldScan.rows(columns, each));
+      return spark.internalCreateDataFrame(rows.rdd(), schema, false);
+    }
+    var table = new ColumnScan.Table("rows", schema, wanted -> new HeldScan(wanted, schema, blocks.rdd()));
+    return dataset(DataSourceV2Relation.create(table, Option.empty(), Option.empty(), CaseInsensitiveStringMap.empty(), Option.empty()));
+  }
+
+  private Dataset<Row> dataset(LogicalPlan plan) {
+    return org.apache.spark.sql.classic.Dataset.ofRows(spark, plan);
+  }
+
+  /** Whether the rows came through a shuffle, which Spark has to know to do it again where a machine is lost. */
+  private static boolean areShuffled(RDD<?> rdd) {
+    List<Dependency<?>> dependencies = ScalaList.toJava(rdd.dependencies());
+    return dependencies.stream().anyMatch(each -> each instanceof ShuffleDependency || areShuffled(each.rdd()));
   }
 
   public void release() {
     blocks.unpersist(false);
   }
 
-  /** Rows, each behind its length, and their numbers. */
-  private record Block(byte[] bytes, long[] numbers) implements Serializable {
-    private static final int SIZE = 4 << 20;
-  }
+  /** The blocks of one pass. The last one has no rows, but what was counted. */
+  private static final class Blocks implements Iterator<HeldBlock>, RowTaker {
+    private static final int FIRST_SIZE = 256;
+    private static final int MOST_BYTES = 4 << 20; // of a block, of which Spark has several in its hands; or one row
 
-  private static final class Packing implements Iterator<Block> {
-    private final Iterator<InternalRow> rows;
-    private final StructType schema;
-    private final int place;
-    private UnsafeProjection projection;
+    private final RowPass pass;
+    private final ArrayDeque<HeldBlock> next = new ArrayDeque<>();
+    private int[] chosen = new int[FIRST_SIZE];
+    private int chosenCount;
+    private boolean isDone;
 
-    Packing(Iterator<InternalRow> rows, StructType schema, int place) {
-      this.rows = rows;
-      this.schema = schema;
-      this.place = place;
+    Blocks(RowPass pass) {
+      this.pass = pass;
     }
 
     @Override
-    public boolean hasNext() {
-      return rows.hasNext();
+    public void choose(int row, InternalRow values) {
+      if (chosenCount == chosen.length) {
+        chosen = Arrays.copyOf(chosen, 2 * chosenCount);
+      }
+      chosen[chosenCount++] = row;
     }
 
     @Override
-    public Block next() {
-      byte[] bytes = new byte[Block.SIZE];
-      LongStream.Builder numbers = LongStream.builder();
-      int at = 0;
-      while (rows.hasNext() && at < Block.SIZE - (Block.SIZE >> 4)) {
-        UnsafeRow row = unsafe(rows.next());
-        numbers.add(row.getLong(place));
-        int end = at + Integer.BYTES + row.getSizeInBytes();
-        if (end > bytes.length) {
-          bytes = Arrays.copyOf(bytes, end);
+    public void addChosen(Column[] columns) {
+      if (chosenCount > 0) {
+        long size = Arrays.stream(columns).mapToLong(each -> each.size(chosen, chosenCount)).sum();
+        int rows = (int) Math.max(1, chosenCount / (size / MOST_BYTES + 1));
+        for (int from = 0; from < chosenCount; from += rows) {
+          int to = Math.min(from + rows, chosenCount);
+          next.add(HeldBlock.of(columns, to - from == chosenCount ? chosen : Arrays.copyOfRange(chosen, from, to), to - from));
         }
-        Platform.putInt(bytes, Platform.BYTE_ARRAY_OFFSET + at, row.getSizeInBytes());
-        row.writeToMemory(bytes, Platform.BYTE_ARRAY_OFFSET + at + Integer.BYTES);
-        at = end;
+        chosenCount = 0;
       }
-      return new Block(at < bytes.length ? Arrays.copyOf(bytes, at) : bytes, numbers.build().toArray());
-    }
-
-    private UnsafeRow unsafe(InternalRow row) {
-      if (row instanceof UnsafeRow) {
-        return (UnsafeRow) row;
-      }
-      if (projection == null) {
-        projection = UnsafeProjection.create(schema);
-      }
-      return projection.apply(row);
-    }
-  }
-
-  private static final class Unpacking implements Iterator<InternalRow> {
-    private final Iterator<Block> blocks;
-    private final UnsafeRow row;
-    private byte[] bytes = new byte[0];
-    private int at;
-
-    Unpacking(Iterator<Block> blocks, int fields) {
-      this.blocks = blocks;
-      row = new UnsafeRow(fields);
     }
 
     @Override
     public boolean hasNext() {
-      while (at == bytes.length && blocks.hasNext()) {
-        bytes = blocks.next().bytes();
-        at = 0;
+      while (next.isEmpty() && !isDone) {
+        try {
+          isDone = !pass.next(this);
+        } catch (IOException error) {
+          throw new UncheckedIOException(error);
+        }
+        if (isDone) {
+          next.add(HeldBlock.of(pass.tally));
+        }
       }
-      return at < bytes.length;
+      return !next.isEmpty();
     }
 
-    /** Returns the same object each time, as Spark's own readers do. */
     @Override
-    public InternalRow next() {
+    public HeldBlock next() {
       if (!hasNext()) {
         throw new NoSuchElementException();
       }
-      int size = Platform.getInt(bytes, Platform.BYTE_ARRAY_OFFSET + at);
-      row.pointTo(bytes, Platform.BYTE_ARRAY_OFFSET + at + Integer.BYTES, size);
-      at += Integer.BYTES + size;
-      return row;
+      return next.remove();
     }
   }
 }

@@ -27,11 +27,6 @@ record Judged(int bad, int keep, int unknown, int message, int[] unmet, boolean 
     return new Judged(places[0], places[1], places[2], places[3], unmet, carries, badType);
   }
 
-  /** Whether the rows say it; else all of them go to the table. */
-  static boolean areJudged(StructType schema) {
-    return schema.getFieldIndex(BAD).isDefined();
-  }
-
   static boolean isJudging(String name) {
     return NAMES.contains(name) || name.startsWith(UNMET);
   }

@@ -8,20 +8,12 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
-import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.Table;
-import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.catalog.TableProvider;
 import org.apache.spark.sql.connector.expressions.Transform;
-import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
-import org.apache.spark.sql.connector.read.Scan;
-import org.apache.spark.sql.connector.read.ScanBuilder;
-import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
@@ -34,6 +26,8 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
  * lists of a topic, a partition, the first offset, and the offset behind the last.
  */
 public final class MessageSource implements TableProvider {
+  private static final String NAME = "messages";
+
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
     return MessageColumns.schema(Settings.of(json(options)).decodings);
@@ -41,7 +35,8 @@ public final class MessageSource implements TableProvider {
 
   @Override
   public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> options) {
-    return new Messages(schema, json(new CaseInsensitiveStringMap(options)));
+    JsonNode read = json(new CaseInsensitiveStringMap(options));
+    return new ColumnScan.Table(NAME, schema, columns -> new Reading(columns, read));
   }
 
   private static JsonNode json(CaseInsensitiveStringMap options) {
@@ -96,111 +91,34 @@ public final class MessageSource implements TableProvider {
     }
   }
 
-  private static final class Messages implements Table, SupportsRead {
-    private final StructType schema;
-    private final JsonNode read;
-
-    Messages(StructType schema, JsonNode read) {
-      this.schema = schema;
-      this.read = read;
-    }
-
-    @Override
-    public String name() {
-      return "messages";
-    }
-
-    @Override
-    @SuppressWarnings("deprecation") // Spark calls this one
-    public StructType schema() {
-      return schema;
-    }
-
-    @Override
-    public Set<TableCapability> capabilities() {
-      return Set.of(TableCapability.BATCH_READ);
-    }
-
-    @Override
-    public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-      return new Reading(schema, read);
-    }
-  }
-
-  static final class Reading implements ScanBuilder, Scan, Batch, SupportsPushDownRequiredColumns {
-    private StructType wanted;
+  private static final class Reading extends ColumnScan {
     private final JsonNode read;
 
     Reading(StructType schema, JsonNode read) {
-      this.wanted = schema;
+      super(NAME, schema);
       this.read = read;
-    }
-
-    /** Leaves out whole columns. Spark would also leave out fields inside structs, whose values the decoders find by their places. */
-    @Override
-    public void pruneColumns(StructType required) {
-      StructType kept = new StructType();
-      for (String name : required.fieldNames()) {
-        kept = kept.add(wanted.apply(name));
-      }
-      wanted = kept;
-    }
-
-    @Override
-    public Scan build() {
-      return this;
-    }
-
-    @Override
-    public StructType readSchema() {
-      return wanted;
-    }
-
-    @Override
-    public String description() {
-      return "messages";
-    }
-
-    @Override
-    public Batch toBatch() {
-      return this;
-    }
-
-    @Override
-    public ColumnarSupportMode columnarSupportMode() {
-      return ColumnarSupportMode.SUPPORTED;
     }
 
     @Override
     public InputPartition[] planInputPartitions() {
-      return tasks().toArray(InputPartition[]::new);
-    }
-
-    List<Task> tasks() {
-      List<Task> tasks = new ArrayList<>();
+      List<InputPartition> tasks = new ArrayList<>();
       read.get("tasks").forEach(each -> tasks.add(Task.of(each)));
-      return tasks;
-    }
-
-    Settings settings() {
-      return Settings.of(read);
+      return tasks.toArray(InputPartition[]::new);
     }
 
     @Override
     public PartitionReaderFactory createReaderFactory() {
-      return new Factory(settings(), wanted);
+      return new MessageReaders(Settings.of(read), readSchema());
     }
   }
 
-  private record Factory(Settings settings, StructType wanted) implements PartitionReaderFactory {
-    @Override
-    public PartitionReader<InternalRow> createReader(InputPartition task) {
-      throw new UnsupportedOperationException("messages are read as columns");
-    }
+  private static final class MessageReaders extends ColumnScan.Readers {
+    private final Settings settings;
+    private final StructType wanted;
 
-    @Override
-    public boolean supportColumnarReads(InputPartition task) {
-      return true;
+    MessageReaders(Settings settings, StructType wanted) {
+      this.settings = settings;
+      this.wanted = wanted;
     }
 
     @Override
@@ -209,7 +127,7 @@ public final class MessageSource implements TableProvider {
     }
   }
 
-  static final class Reader implements PartitionReader<ColumnarBatch> {
+  private static final class Reader implements PartitionReader<ColumnarBatch> {
     private final Settings settings;
     private final MessageColumns columns;
     private final List<Offsets> ranges;

@@ -6,14 +6,26 @@ import org.apache.spark.sql.types.Decimal;
 
 /** Whole numbers, bits of real ones, unscaled numbers of short decimals, days, microseconds, and truths. */
 final class NumberColumn extends Column {
-  private final long[] numbers;
-  private final boolean[] areNull;
+  private long[] numbers;
+  private boolean[] areNull;
 
   NumberColumn(DataType type, int rows) {
     super(type, rows);
     numbers = new long[rows];
     areNull = new boolean[rows];
     clear();
+  }
+
+  record Numbers(long[] numbers, boolean[] areNull) implements Copy {
+    @Override
+    public int rows() {
+      return numbers.length;
+    }
+
+    @Override
+    public long size() {
+      return numbers.length * (Long.BYTES + 1L);
+    }
   }
 
   @Override
@@ -46,6 +58,22 @@ final class NumberColumn extends Column {
   @Override
   void clear() {
     Arrays.fill(areNull, true);
+  }
+
+  @Override
+  Copy copied(int[] rows, int count) {
+    Numbers copy = new Numbers(new long[count], new boolean[count]);
+    for (int at = 0; at < count; at++) {
+      copy.numbers[at] = numbers[rows[at]];
+      copy.areNull[at] = areNull[rows[at]];
+    }
+    return copy;
+  }
+
+  @Override
+  void put(Copy copy) {
+    numbers = ((Numbers) copy).numbers;
+    areNull = ((Numbers) copy).areNull;
   }
 
   @Override

@@ -6,22 +6,40 @@ import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.VariantType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarArray;
 import org.apache.spark.sql.vectorized.ColumnarMap;
+import org.apache.spark.unsafe.types.VariantVal;
+import org.apache.spark.util.SizeEstimator;
 
 /** Lists, maps, structs and long decimals, as Spark has them. */
 final class ObjectColumn extends Column {
+  private static final int PARTS_OF_VARIANT = 2;
+
   private final Object[] values;
   private final Column[] fields; // of structs, as far as somebody asked for them
 
   ObjectColumn(DataType type, int rows) {
     super(type, rows);
     values = new Object[rows];
-    fields = new Column[type instanceof StructType struct ? struct.length() : 0];
+    fields = new Column[type instanceof StructType struct ? struct.length() : type instanceof VariantType ? PARTS_OF_VARIANT : 0];
+  }
+
+  private record Objects(Object[] values) implements Copy {
+    @Override
+    public int rows() {
+      return values.length;
+    }
+
+    @Override
+    public long size() {
+      return SizeEstimator.estimate(values);
+    }
   }
 
   @Override
@@ -33,6 +51,22 @@ final class ObjectColumn extends Column {
   void clear() {
     Arrays.fill(values, null);
     Arrays.fill(fields, null);
+  }
+
+  @Override
+  Copy copied(int[] rows, int count) {
+    Object[] copy = new Object[count];
+    for (int at = 0; at < count; at++) {
+      copy[at] = InternalRow.copyValue(values[rows[at]]);
+    }
+    return new Objects(copy);
+  }
+
+  @Override
+  void put(Copy copy) {
+    clear();
+    Object[] shown = ((Objects) copy).values;
+    System.arraycopy(shown, 0, values, 0, shown.length);
   }
 
   @Override
@@ -71,7 +105,9 @@ final class ObjectColumn extends Column {
 
   @Override
   public ColumnVector getChild(int place) {
-    if (fields[place] == null) {
+    if (fields[place] == null && type instanceof VariantType) {
+      fields[place] = variants(place);
+    } else if (fields[place] == null) {
       DataType of = ((StructType) type).fields()[place].dataType();
       fields[place] = Column.of(of, values.length);
       for (int row = 0; row < values.length; row++) {
@@ -80,5 +116,15 @@ final class ObjectColumn extends Column {
       }
     }
     return fields[place];
+  }
+
+  /** The bytes of the values, or those of the names that they use. */
+  private Column variants(int place) {
+    Column column = Column.of(DataTypes.BinaryType, values.length);
+    for (int row = 0; row < values.length; row++) {
+      VariantVal variant = (VariantVal) values[row];
+      column.put(row, variant == null ? null : place == 0 ? variant.getValue() : variant.getMetadata());
+    }
+    return column;
   }
 }

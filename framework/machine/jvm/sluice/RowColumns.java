@@ -32,6 +32,8 @@ final class RowColumns {
     for (int place = 0; place < columns.length; place++) {
       if (row.isNullAt(place)) {
         columns[place].put(at, null);
+      } else if (kinds[place] == null) {
+        columns[place].put(at, InternalRow.copyValue(row.get(place, types[place])));
       } else {
         put(at, row, place);
       }

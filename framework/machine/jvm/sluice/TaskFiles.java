@@ -10,22 +10,28 @@ import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.PartitionKey;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.io.OutputFileFactory;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.catalyst.InternalRow;
 
 /** The files of one task: those of the table, or of each of its partitions that has rows. All are open until the task ends. */
-final class TaskFiles {
+final class TaskFiles implements RowTaker {
   private final Table table;
   private final FileSettings settings;
   private final OutputFileFactory places;
+  private final PartitionValues partition;
   private final Map<PartitionKey, ColumnFiles> byPartition = new HashMap<>();
   private final List<ColumnFiles> chosen = new ArrayList<>();
   private final PartitionKey key;
   private PartitionKey lastKey;
   private ColumnFiles last; // of all rows, where the table has no partitions
 
-  TaskFiles(Table table, int partition, long task, String operation) {
+  /** `names` are the columns of the rows by which files are chosen. */
+  TaskFiles(Table table, List<String> names, TaskContext task, String operation) {
     this.table = table;
     settings = new FileSettings(table.properties());
-    places = OutputFileFactory.builderFor(table, partition, task).format(FileFormat.PARQUET).operationId(operation).build();
+    places = 
+        OutputFileFactory.builderFor(table, task.partitionId(), task.taskAttemptId()).format(FileFormat.PARQUET).operationId(operation).build();
+    partition = new PartitionValues(table, names);
     key = new PartitionKey(table.spec(), table.spec().isPartitioned() ? PartitionValues.schema(table) : table.schema());
     if (table.spec().isUnpartitioned()) {
       last = open(null);
@@ -38,18 +44,9 @@ final class TaskFiles {
     return files;
   }
 
-  boolean arePartitioned() {
-    return table.spec().isPartitioned();
-  }
-
-  /** The files of a table without partitions. */
-  ColumnFiles all() {
-    return last;
-  }
-
   /** The files of the partition with these values. */
-  ColumnFiles of(PartitionValues values) {
-    key.partition(values);
+  private ColumnFiles of(InternalRow values) {
+    key.partition(partition.of(values));
     if (!key.equals(lastKey)) {
       lastKey = key.copy();
       ColumnFiles files = byPartition.get(lastKey);
@@ -58,15 +55,16 @@ final class TaskFiles {
     return last;
   }
 
-  /** Says that a row of the next columns goes to these files. */
-  void choose(ColumnFiles files, int row) {
+  @Override
+  public void choose(int row, InternalRow values) {
+    ColumnFiles files = table.spec().isPartitioned() ? of(values) : last;
     if (files.choose(row)) {
       chosen.add(files);
     }
   }
 
-  /** Adds these rows, of which these are the columns. */
-  void addChosen(Column[] columns) throws IOException {
+  @Override
+  public void addChosen(Column[] columns) throws IOException {
     for (ColumnFiles each : chosen) {
       each.addChosen(columns);
     }

@@ -18,6 +18,19 @@ final class TextColumn extends Column {
     lengths = new int[rows];
   }
 
+  /** The texts, one behind the other. A length of -1 is of none. */
+  private record Texts(byte[] bytes, int[] lengths) implements Copy {
+    @Override
+    public int rows() {
+      return lengths.length;
+    }
+
+    @Override
+    public long size() {
+      return bytes.length + lengths.length * (long) Integer.BYTES;
+    }
+  }
+
   @Override
   void put(int row, Object value) {
     if (value == null) {
@@ -43,6 +56,43 @@ final class TextColumn extends Column {
   @Override
   void clear() {
     Arrays.fill(bytes, null);
+  }
+
+  @Override
+  long size(int[] rows, int count) {
+    long size = 0;
+    for (int at = 0; at < count; at++) {
+      size += bytes[rows[at]] == null ? 0 : lengths[rows[at]];
+    }
+    return size;
+  }
+
+  @Override
+  Copy copied(int[] rows, int count) {
+    Texts copy = new Texts(new byte[Math.toIntExact(size(rows, count))], new int[count]);
+    int end = 0;
+    for (int at = 0; at < count; at++) {
+      int row = rows[at];
+      copy.lengths[at] = bytes[row] == null ? -1 : lengths[row];
+      if (bytes[row] != null) {
+        System.arraycopy(bytes[row], starts[row], copy.bytes, end, lengths[row]);
+        end += lengths[row];
+      }
+    }
+    return copy;
+  }
+
+  @Override
+  void put(Copy copy) {
+    Texts texts = (Texts) copy;
+    int end = 0;
+    for (int row = 0; row < texts.lengths.length; row++) {
+      int length = texts.lengths[row];
+      bytes[row] = length < 0 ? null : texts.bytes;
+      starts[row] = end;
+      lengths[row] = length;
+      end += Math.max(length, 0);
+    }
   }
 
   @Override
