@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench import handwritten, load
-from bench.quick import TURNS, _same, place, report, whole
+from bench.quick import TURNS, compared, place, report, whole
 from framework.core.context.context import Context
 from framework.core.publish.tables import open_table
 from framework.host.plans import make
@@ -112,7 +112,7 @@ def _measured(bootstrap: str) -> dict[str, float]:
             if turn >= 2:  # before that the JVM is not warm
                 seconds.setdefault(name, []).append(hand / ours)
     for name in SHAPES:
-        _same(context, f"lake.hand.{name}{TURNS + 1}", f"lake.bench.{name}")
+        compared(context, f"lake.hand.{name}{TURNS + 1}", f"lake.bench.{name}")
     context.stop()
     return {f"append_{name}_vs_handwritten": statistics.median(ratios) for name, ratios in seconds.items()}
 

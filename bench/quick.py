@@ -88,7 +88,7 @@ def _warm(bootstrap: str) -> dict[str, float]:
         "poisoned_vs_handwritten": median["poisoned"] / median["hand"],
         "append_rows_per_s": median["ours"],
         "handwritten_rows_per_s": median["hand"],
-        **_same(context, f"lake.hand.t{TURNS + 1}", f"lake.{clean.table.identifier}"),
+        **compared(context, f"lake.hand.t{TURNS + 1}", f"lake.{clean.table.identifier}"),
         **_small(context, bootstrap, small),
         **attempts.cost(context.spark),
     }
@@ -104,7 +104,7 @@ def _handwritten(context: Context, bootstrap: str, table: str) -> float:
     return time.perf_counter() - began
 
 
-def _same(context: Context, hand: str, ours: str) -> dict[str, float]:
+def compared(context: Context, hand: str, ours: str) -> dict[str, float]:
     """Checks that both tables have the same rows. Returns how many files and bytes ours has, relative to the other."""
     columns = ", ".join(field.name for field in context.spark.table(hand).schema)
     for first_table, second_table in ((hand, ours), (ours, hand)):

@@ -191,5 +191,4 @@ class Earlier:
 
         if held := next((held for rows, held in self.held if rows is batch), None):
             return DataFrame(held.extremes(name), self.target.spark)
-        column = identifier(name)
-        return batch.selectExpr(f"min({column})", f"max({column})", f"count_if({column} IS NULL)")
+        return ranges.asked(batch)(name)

@@ -61,7 +61,7 @@ def scan_keys(target: StagingTarget, rows: DataFrame, keys: Sequence[str]) -> Sc
     several = f"{SEVERAL if SEVERAL in rows.columns else 'false'} AS {SEVERAL}"
     if (rows.count() if target.pipeline.explodes else target.size) > _MOST_KEYS:
         ((deleted, any_several),) = _values(rows.selectExpr(DELETE, several).selectExpr(f"count_if({DELETE})", f"any({SEVERAL})"))
-        return Scan(deleted, KeyRange(_all(_bounded(rows, name, types[name]) for name in keys), False), bool(any_several))
+        return Scan(deleted, KeyRange(_all(_bounded(asked(rows), name, types[name]) for name in keys), False), bool(any_several))
     table = rows.selectExpr(DELETE, several, *(_looked_at(name, types[name]) for name in keys)).toArrow()
     conditions = [_condition(target, table[name], name, types[name]) for name in keys]
     listed = keys == list(all_keys) and all(condition.sql for condition in conditions) and len(table) <= _LISTED
@@ -88,6 +88,16 @@ def steps_back(target: StagingTarget, rows: DataFrame, partition: Sequence[str],
     return f"({' OR '.join(parts)})" if parts else "false"
 
 
+def asked(rows: DataFrame) -> Extremes:
+    """The extremes of columns by a job over the rows."""
+
+    def extremes(name: str) -> DataFrame:
+        column = identifier(name)
+        return rows.selectExpr(f"min({column})", f"max({column})", f"count_if({column} IS NULL)")
+
+    return extremes
+
+
 def near(target: StagingTarget, rows: DataFrame, keys: Sequence[str], windows: int = 1, extremes: Extremes | None = None) -> str:
     """The condition for rows with the same keys, of which none is null. The rows must have been kept; a message has up to `windows` of
     them. `extremes` says those of a column without a job over the rows."""
@@ -95,7 +105,7 @@ def near(target: StagingTarget, rows: DataFrame, keys: Sequence[str], windows: i
         return ""
     keys = [name for name in keys if _has_bounds(target.column_types[name])]
     if target.size * windows > _MOST_KEYS or target.pipeline.explodes:
-        return _all(_bounded(rows, name, target.column_types[name], extremes) for name in keys)
+        return _all(_bounded(extremes or asked(rows), name, target.column_types[name]) for name in keys)
     table = rows.selectExpr(*(_looked_at(name, target.column_types[name]) for name in keys)).toArrow()
     return _all(_condition(target, table[name], name, target.column_types[name]).sql for name in keys)
 
@@ -177,11 +187,10 @@ def _left(ranges: Sequence[KeyBounds], files: Iterable[tuple[Any, Any, int]]) ->
                 yield size
 
 
-def _bounded(rows: DataFrame, name: str, type_: Type, extremes: Extremes | None = None) -> str:
+def _bounded(extremes: Extremes, name: str, type_: Type) -> str:
     """The condition from the least and the greatest value."""
-    column = identifier(name)
     try:
-        ((low, high, *_),) = _values(extremes(name) if extremes else rows.selectExpr(f"min({column})", f"max({column})"))
+        ((low, high, _),) = _values(extremes(name))
     except (ValueError, OverflowError):
         return ""
     return "false" if low is None else _sql(name, [(low, high)], type_)

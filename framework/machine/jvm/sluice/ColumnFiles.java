@@ -2,7 +2,6 @@ package sluice;
 
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.PartitionKey;
@@ -15,8 +14,6 @@ import org.apache.iceberg.util.PropertyUtil;
 final class ColumnFiles {
   private static final int CHECK_ROWS = 100; // behind so many rows the sizes are looked at: each can have megabytes
 
-  private static final int FIRST_SIZE = 16;
-
   private final Table table;
   private final PartitionKey partition; // null: the table has none
   private final FileSettings settings;
@@ -25,8 +22,7 @@ final class ColumnFiles {
   private final List<DataFile> done = new ArrayList<>();
   private ColumnFile file; // null: none has begun
   private int rows; // since the sizes were looked at
-  private int[] chosen = new int[FIRST_SIZE];
-  private int chosenCount;
+  private final ChosenRows chosen = new ChosenRows();
 
   ColumnFiles(Table table, PartitionKey partition, FileSettings settings, OutputFileFactory places) {
     this.table = table;
@@ -40,11 +36,8 @@ final class ColumnFiles {
 
   /** Says that a row of the next columns goes to these files. Returns whether it is the first one. */
   boolean choose(int row) {
-    if (chosenCount == chosen.length) {
-      chosen = Arrays.copyOf(chosen, 2 * chosenCount);
-    }
-    chosen[chosenCount++] = row;
-    return chosenCount == 1;
+    chosen.add(row);
+    return chosen.count() == 1;
   }
 
   /** Adds these rows, of which these are the columns. */
@@ -53,10 +46,10 @@ final class ColumnFiles {
       file = new ColumnFile(table, partition, partition == null ? places.newOutputFile() : places.newOutputFile(partition), settings);
     }
     for (int at = 0; at < columns.length; at++) {
-      columns[at].addTo(file.columns()[at], chosen, chosenCount);
+      columns[at].addTo(file.columns()[at], chosen.rows(), chosen.count());
     }
-    rows += chosenCount;
-    chosenCount = 0;
+    rows += chosen.count();
+    chosen.clear();
     if (rows >= CHECK_ROWS) {
       file.added(rows);
       rows = 0;

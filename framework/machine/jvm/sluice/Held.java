@@ -120,13 +120,11 @@ public final class Held {
 
   /** The blocks of one pass. The last one has no rows, but what was counted. */
   private static final class Blocks implements Iterator<HeldBlock>, RowTaker {
-    private static final int FIRST_SIZE = 256;
     private static final int MOST_BYTES = 4 << 20; // of a block, of which Spark has several in its hands; or one row
 
     private final RowPass pass;
     private final ArrayDeque<HeldBlock> next = new ArrayDeque<>();
-    private int[] chosen = new int[FIRST_SIZE];
-    private int chosenCount;
+    private final ChosenRows chosen = new ChosenRows();
     private boolean isDone;
 
     Blocks(RowPass pass) {
@@ -135,23 +133,19 @@ public final class Held {
 
     @Override
     public void choose(int row, InternalRow values) {
-      if (chosenCount == chosen.length) {
-        chosen = Arrays.copyOf(chosen, 2 * chosenCount);
-      }
-      chosen[chosenCount++] = row;
+      chosen.add(row);
     }
 
     @Override
     public void addChosen(Column[] columns) {
-      if (chosenCount > 0) {
-        long size = Arrays.stream(columns).mapToLong(each -> each.size(chosen, chosenCount)).sum();
-        int rows = (int) Math.max(1, chosenCount / (size / MOST_BYTES + 1));
-        for (int from = 0; from < chosenCount; from += rows) {
-          int to = Math.min(from + rows, chosenCount);
-          next.add(HeldBlock.of(columns, to - from == chosenCount ? chosen : Arrays.copyOfRange(chosen, from, to), to - from));
-        }
-        chosenCount = 0;
+      int count = chosen.count();
+      long size = Arrays.stream(columns).mapToLong(each -> each.size(chosen.rows(), count)).sum();
+      int rows = (int) Math.max(1, count / (size / MOST_BYTES + 1));
+      for (int from = 0; from < count; from += rows) {
+        int to = Math.min(from + rows, count);
+        next.add(HeldBlock.of(columns, Arrays.copyOfRange(chosen.rows(), from, to), to - from));
       }
+      chosen.clear();
     }
 
     @Override
