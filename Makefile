@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-long wheel up down check bench-quick bench-appends bench-changes bench-keep bench-shaping bench-catalogs
+.PHONY: help setup demo test test-fast test-long wheel up down check bench-quick bench-appends bench-changes bench-keep bench-shaping bench-stream bench-catalogs
 
 help:  ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -59,6 +59,9 @@ bench-keep: setup  ## Measure what keeps tables small: thousands of commits, com
 
 bench-shaping: setup  ## Measure steps that shape rows: duplicates left out; ten minutes
 	@$(BIN)/python -m bench.shaping
+
+bench-stream: setup  ## Measure how long a message takes until readers see it, with `sluice stream`; six minutes
+	@$(BIN)/python -m bench.stream
 
 bench-catalogs: setup  ## Measure a REST catalog with an object store beside the SQLite file with a folder; a few minutes
 	@$(BIN)/python -m bench.catalogs

@@ -89,6 +89,15 @@ def sluice_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         os.environ["SLUICE_HOME"] = before
 
 
+@pytest.fixture
+def other_home(sluice_home: Path, tmp_path: Path) -> Path:
+    """The home of another machine, with the jars of this one."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "jars").symlink_to((sluice_home / "jars").resolve())
+    return home
+
+
 @pytest.fixture(scope="session")
 def decoders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Decoders]:
     """A JVM with our own decoders and nothing that runs jobs."""

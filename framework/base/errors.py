@@ -135,7 +135,12 @@ class NotInstalled(SetupError):
 
 
 class UnreachableError(SluiceError):
-    """A system that Sluice talks to does not answer."""
+    """A system that Sluice talks to does not answer. `system` names it if that is so for everybody who needs it; it is empty where the
+    answer to another request may be another one."""
+
+    def __init__(self, code: str, message: str, hint: str = "", system: str = "") -> None:
+        super().__init__(code, message, hint)
+        self.system = system
 
 
 class RegistryAway(UnreachableError):

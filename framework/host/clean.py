@@ -36,6 +36,7 @@ _PATTERNS = {
     "followers": (f"*-{FOLLOWED}*",),
     "programs": ("versitygw", "go.mod", "go.sum", "lock"),
     "registry": (_HEX * 16,),
+    "streams": ("*.lease", "*/*.lease"),
     "warm": ("address", "jvm", "log", "turn", "lease-*"),
     "spark": ("jvm-*", "blockmgr-*", "spark-*", "artifacts-*", "warehouse"),
     ".": ("demo.log", "ui-*.log", "ui.lock", "duckdb-*"),

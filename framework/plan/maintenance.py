@@ -26,6 +26,10 @@ class Thin:
     then_every_hour: bool
 
 
+COMPACT_EVERY = 3600
+"""The seconds of a pipeline that does not say how often small files are compacted. Where many come, it is more often."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Maintain:
     """The settings for compaction and snapshot expiry, in bytes and seconds."""
@@ -36,3 +40,13 @@ class Maintain:
     keep_at_least: int
     thin: Thin
     orphans_after: int
+
+    def most_snapshots(self, every: int) -> int:
+        """About how many snapshots are kept of a table with a commit each so many seconds."""
+        ages = (self.thin.all_for, self.thin.all_for + self.thin.for_, self.keep_snapshots_for)
+        steps = (every, max(every, self.thin.then_every), 3600 if self.thin.then_every_hour else max(every, self.thin.then_every))
+        begins = (0, *ages)
+        return sum(
+            max(0, min(end, self.keep_snapshots_for) - begin) // step
+            for begin, end, step in zip(begins, ages, steps, strict=False)
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from framework.base import iso_times
+from framework.base import amounts, iso_times
 from framework.base.errors import visible
 from framework.plan import (
     KAFKA_COLUMNS,
@@ -30,6 +30,8 @@ from framework.plan import (
 )
 from framework.plan.totals import Totals
 
+_SNAPSHOT = 1_800  # bytes in a table's metadata, with what a commit writes besides
+_OFTEN = 10  # seconds between commits: if there are fewer, their cost is said
 _WIDTH = 118  # of a line, without its indent
 
 
@@ -90,6 +92,8 @@ def _pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
         yield f"  also  {follower.title}: {', '.join(follower.says)}"
     yield f"  runs  {_when(pipeline.run)}, {_reading(pipeline)}"
     yield f"  maintain  {'; '.join(_maintained(pipeline.maintain))}"
+    if 0 < (pipeline.run.every or 0) < _OFTEN:
+        yield f"  commits   {_cost(pipeline.maintain, pipeline.run.every or 0)}"
     if pipeline.fresh_within:
         warn = f", warns after {duration(pipeline.warn_after)}" if pipeline.warn_after else ""
         steady = "; no message for so long is a fault" if pipeline.is_steady else ""
@@ -221,6 +225,13 @@ def _by_key(keyed: Keyed) -> Iterator[str]:
 def _expected(expectation: Expectation | SetExpectation) -> str:
     name = "" if expectation.name == expectation.says else f"{expectation.name}: "
     return f"{name}{expectation.says}, else {'warns' if expectation.otherwise == 'warn' else 'nothing is published'}"
+
+
+def _cost(maintain: Maintain, every: int) -> str:
+    """The most that commits at this rate write besides rows: each writes the list of all snapshots again."""
+    count, per_hour = maintain.most_snapshots(every), 3600 // every
+    written = amounts.size(count * _SNAPSHOT)
+    return f"{per_hour:,} commits an hour at most, each with about {written} of metadata, for {count:,} snapshots"
 
 
 def _maintained(maintain: Maintain) -> Iterator[str]:

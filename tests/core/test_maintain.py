@@ -20,7 +20,7 @@ from framework.base.errors import RolledBack
 from framework.core.iceberg import metadata
 from framework.core.iceberg.at import OfBatch
 from framework.core.iceberg.updates import Updates
-from framework.core.maintain import expire, thinning
+from framework.core.maintain import due as due_module, expire, thinning
 from framework.core.maintain.due import due
 from framework.core.maintain.maintain import KILL_POINTS, maintain
 from framework.core.rules import protocol, refusals
@@ -216,6 +216,23 @@ def test_files_that_another_catalog_names_stay_when_snapshots_go(aged: Project) 
     assert counts(aged) == {"files": 1, "snapshots": 2}
     assert before and before <= set(folder.rglob("data/**/*.parquet"))
     aged.assert_exactly_once()
+
+
+def test_many_new_files_are_compacted_before_their_time(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(due_module, "_CROWD", 5)  # files: hundreds would take minutes
+    project.make_topic()
+    said = []
+    for _ in range(6):
+        project.send_good(30)
+        project.run()
+        (duty, *_) = due(project.pipeline, datetime.now(timezone.utc) + timedelta(seconds=61))
+        said.append((duty.compact, duty.why))
+    assert said[0] == (False, "was compacted not long ago") and said[-1][0]
+    (duty, *_) = due(project.pipeline, datetime.now(timezone.utc) + timedelta(seconds=30))
+    assert not duty.compact
+    project.more = "maintain: {compact_every: 2h}"
+    (duty, *_) = due(project.pipeline, datetime.now(timezone.utc) + timedelta(seconds=61))
+    assert not duty.compact
 
 
 def test_what_is_due_is_said_without_spark(aged: Project) -> None:

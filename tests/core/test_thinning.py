@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 from hypothesis import given, strategies as st
@@ -72,3 +73,8 @@ def test_what_was_thinned_out_leaves_a_gap_and_no_end() -> None:
         sizes.append(len(document["snapshots"]))  # type: ignore[arg-type]
     assert sizes[0] == sizes[1] == sizes[2]
     assert sizes[0] > 1400
+
+
+def test_a_plan_knows_about_how_many_snapshots_are_kept() -> None:
+    assert policy().most_snapshots(1) == 3600 + 1440 + (7 * 86400 - 3600 - 86400) // 3600
+    assert replace(policy(), keep_snapshots_for=3600).most_snapshots(60) == 60

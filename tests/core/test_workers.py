@@ -198,7 +198,7 @@ def pipeline(name: str, *reads: str) -> Pipeline:
 
 def threads(monkeypatch: pytest.MonkeyPatch, run_one: Runs, count: int = 2) -> Workers:
     monkeypatch.setattr(module, "run", run_one)  # the order of runs alone: without Spark
-    context = SimpleNamespace(sibling=lambda: SimpleNamespace(stop=lambda: None))
+    context = SimpleNamespace(schemas=None, sibling=lambda _schemas: SimpleNamespace(schemas=None, stop=lambda: None))
     return Workers(cast(Context, context), count)
 
 

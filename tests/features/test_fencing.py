@@ -54,15 +54,6 @@ def sender(project: Project, point: str, number: signal.Signals, home: Path | No
         process.wait(PATIENCE)
 
 
-@pytest.fixture
-def other_home(sluice_home: Path, tmp_path: Path) -> Path:
-    """The home of another machine, with the jars of this one."""
-    home = tmp_path / "home"
-    home.mkdir()
-    (home / "jars").symlink_to((sluice_home / "jars").resolve())
-    return home
-
-
 def is_alive(group: int) -> bool:
     """Whether a process of the group runs, such as a JVM whose command was killed."""
     try:

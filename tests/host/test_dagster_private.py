@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 # The test of each name stands below. A name that only annotations use is here, too.
 TESTED = {
+    "AssetCheckEvaluationTargetMaterializationData": "test_a_check_targets_the_materialization_that_it_names",
     "AssetCheckExecutionRecord": "test_the_history_of_a_check_is_read_by_the_status_of_its_records",
     "AssetCheckExecutionRecordStatus": "test_the_history_of_a_check_is_read_by_the_status_of_its_records",
     "AUTOMATION_CONDITION_TAG": "test_a_run_that_an_automation_condition_starts_has_the_tag",
@@ -66,6 +68,25 @@ def test_the_history_of_a_check_is_read_by_the_status_of_its_records(instance: D
         assert check_records.is_judged(records[check])
         (last_check,) = check_records.as_last_judged(instance, [AssetCheckKey(key, "fresh")])
         assert (last_check.passed, last_check.metadata["n"].value, last_check.blocking) == (verdict, 1, False)
+
+
+def test_a_check_targets_the_materialization_that_it_names(instance: DagsterInstance) -> None:
+    """Else the page shows it as not evaluated."""
+    from dagster import AssetCheckEvaluation, AssetCheckKey, AssetKey, AssetMaterialization
+    from dagster._core.loader import LoadingContextForTest
+
+    from framework.host.assets import check_records
+
+    key = AssetKey(["lake", "m", "p"])
+    verdict = AssetCheckEvaluation(asset_key=key, check_name="fresh", passed=True, metadata={})
+    instance.report_runless_asset_event(verdict)
+    instance.report_runless_asset_event(AssetMaterialization(key))
+    (record,) = instance.fetch_materializations(key, limit=1).records
+    target = check_records.Materialization(storage_id=record.storage_id, run_id=record.run_id, timestamp=record.timestamp)
+    instance.report_runless_asset_event(check_records.of_materialization(verdict, target))
+    check = AssetCheckKey(key, "fresh")
+    latest = check_records.latest(instance, [check])[check]
+    assert asyncio.run(latest.targets_latest_materialization(LoadingContextForTest(instance)))
 
 
 def test_a_run_that_an_automation_condition_starts_has_the_tag() -> None:

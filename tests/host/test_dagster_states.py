@@ -28,7 +28,7 @@ from framework.core.context.context import Context
 from framework.core.context.outage import outage
 from framework.core.maintain import due
 from framework.core.rules import journal, protocol, refusals
-from framework.core.run import failures, same_failure
+from framework.core.run import failures, leases, same_failure
 from framework.host.plans import make
 from framework.operations.observe.status import statuses
 from framework.plan import Pipeline, Plan
@@ -155,6 +155,40 @@ def test_a_sensor_requests_a_run_only_if_messages_wait(folder: Path, instance: D
     assert tick(instance).skip_message == "nothing waits"
     append("trades")
     assert len(tick(instance).run_requests) == 1
+
+
+@pytest.mark.usefixtures("folder")
+def test_sensors_stand_still_while_a_stream_has_the_pipeline(instance: DagsterInstance) -> None:
+    stream = leases.Leases()
+    assert stream.keep([pipeline("copy").journal_name]) == {}
+    says = tick(instance).skip_message
+    assert says.startswith("`sluice stream` keeps it up to date: process ")
+    assert leases.Leases().keep([pipeline("copy").journal_name]) == {"copy": says.partition(": ")[2]}
+    stream.keep([])
+    assert len(tick(instance).run_requests) == 1
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_a_stream_commits_is_materialized_once(instance: DagsterInstance) -> None:
+    from dagster import AssetCheckKey, AssetKey
+
+    copied()
+    key = AssetKey(["lake", "shop", "copy"])
+    check_key = AssetCheckKey(key, "can_run")
+    report_checks(instance)
+    assert not instance.fetch_materializations(key, limit=5).records  # what was committed by hand is none of a stream's
+    stream = leases.Leases()
+    stream.keep([pipeline("copy").journal_name])
+    assert ("copy", "can_run", True) in report_checks(instance)
+    (record,) = instance.fetch_materializations(key, limit=5).records
+    assert record.asset_materialization is not None
+    assert record.asset_materialization.metadata["dagster/row_count"].value == 1
+    verdict = instance.event_log_storage.get_latest_asset_check_execution_by_key([check_key])[check_key].evaluation
+    assert verdict is not None and verdict.target_materialization_data is not None  # else the page shows it as not evaluated
+    assert verdict.target_materialization_data.storage_id == record.storage_id
+    assert report_checks(instance) == []
+    assert len(instance.fetch_materializations(key, limit=5).records) == 1
+    stream.keep([])
 
 
 @pytest.mark.parametrize("status", ["QUEUED", "NOT_STARTED", "STARTING", "STARTED", "CANCELING"])

@@ -49,7 +49,8 @@ def batch(pipeline: Pipeline, *, changed: Changed | None = None, unmet: tuple[Un
     counted = BatchCounts(read=1200, rows=1000, filtered=150, bad=50, unmet=unmet, carried=None, too_large=0, changed=changed)
     phases = (("start", 4.0), ("stage", 1.5), ("publish", 0.25))
     return BatchDone(
-        pipeline, Batch(pipeline="orders", number=1, read=1200, counted=counted, waiting=7, snapshot=1, phases=phases)
+        pipeline,
+        Batch(pipeline="orders", number=1, read=1200, counted=counted, waiting=7, snapshot=1, attempt="a1", phases=phases),
     )
 
 

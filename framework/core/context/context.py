@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from framework.base.clock import Clock, utc_now
 from framework.base.errors import SetupError
+from framework.base.patience import REGISTRY, REGISTRY_FOR_BATCH
 from framework.core.iceberg.lake import TableStore
 from framework.core.iceberg.updates import CommitCall, commit_transaction
 from framework.core.kafka.cluster import Kafka
@@ -52,7 +53,8 @@ class Context:
         warm: bool | Plan = True,
         clock: Clock = utc_now,
     ) -> None:
-        self.schemas = LiveSchemas(plan)
+        # Who keeps running asks again soon, and meanwhile works on other pipelines.
+        self.schemas = LiveSchemas(plan, patience=REGISTRY if warm is False else REGISTRY_FOR_BATCH)
         self.reached = reached
         self.clock = clock
         self._start = spark or (lambda: start.start(plan, plan if warm is True else warm or None, self.rows))
@@ -71,14 +73,25 @@ class Context:
         self._jvms = 0  # that have ended; of a sibling, those of its host when its session began
         self._lock = threading.RLock()
 
-    def sibling(self) -> Context:
-        """A context for another thread, with a session and connections of its own. This one's JVM must outlast it."""
+    def sibling(self, schemas: LiveSchemas | None = None) -> Context:
+        """A context for another thread, with a session and connections of its own; of this one's plan, or of the one that the schemas are
+        of. This one's JVM must outlast it."""
+        schemas = schemas or self.schemas
         context = Context(
-            self.plan, lambda: session.sibling(self.spark, self.plan), self.reached, self._commit, self._source, self._until,
+            schemas.plan, lambda: session.sibling(self.spark, schemas.plan), self.reached, self._commit, self._source, self._until,
             clock=self.clock,
         )  # fmt: skip
-        context._host, context._jvms, context.schemas = self, self._jvms, self.schemas
+        context._host, context._jvms, context.schemas = self, self._jvms, schemas
         return context
+
+    def take(self, plan: Plan) -> None:
+        """Takes over another plan, for the siblings that are made from now on. Settings of the JVM stay as they are: a plan whose catalogs
+        need more than that is refused."""
+        if missing_sets := set(session.more_sets(plan)) - set(session.more_sets(self.plan)):
+            message = f"the catalogs of the changed specs need other jars: {', '.join(sorted(missing_sets))}"
+            raise SetupError("needs-restart", message, "start it again, which gets them")
+        session.prepare(plan)
+        self.schemas = LiveSchemas(plan, patience=self.schemas.patience)
 
     @property
     def plan(self) -> Plan:
@@ -120,7 +133,8 @@ class Context:
             return self._source
         cluster = pipeline.topic.cluster
         client = self._kafka.get(cluster.name)
-        if client is None or not client.has_login(self.plan.secrets):  # a secret may be corrected while a process runs
+        # The specs may say another address, and a secret may be corrected, while a process runs.
+        if client is None or client.cluster != cluster or not client.has_login(self.plan.secrets):
             client = self._kafka[cluster.name] = Kafka(cluster, self.plan.secrets)
         return client
 
@@ -160,8 +174,11 @@ class Context:
             self._lakes[catalog.name] = TableStore(self.spark, catalog, self._commit)
         return self._lakes[catalog.name]
 
-    def stop(self) -> None:
-        with self._lock:
+    def stop(self, patience: float = -1) -> None:
+        """Ends the session, and the JVM if it is this one's. One that still starts after so many seconds ends with the process."""
+        if not self._lock.acquire(timeout=patience):
+            return
+        try:
             if self._spark is not None:
                 if self._host is not None:
                     session.leave(self._spark)
@@ -171,6 +188,8 @@ class Context:
                         session.stop(self._spark)
                 self._spark = None
                 self._lakes.clear()
+        finally:
+            self._lock.release()
 
     def _forget_session_of_former_jvm(self) -> None:
         """Forgets a session whose JVM another thread has found gone; the next use begins another one."""

@@ -5,6 +5,8 @@ Limit: needs a JVM next to this process; Spark Connect has none.
 
 from __future__ import annotations
 
+import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -24,6 +26,9 @@ from framework.plan import Catalog, Column, PartitionField, Table
 from framework.plan.change import Change, TableNow, renamed_columns
 from framework.systems import catalogs
 
+_opening: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)  # by catalog
+_MADE_MEANWHILE = ("duplicate column name", "already exists")  # by another process
+
 
 class TableStore:
     """The tables of one catalog."""
@@ -39,15 +44,26 @@ class TableStore:
         self._existing_names: set[str] = set()
         self.own_sides: set[str] = set()  # uuids of tables whose side tables are their own
         self.swept: set[str] = set()  # uuids of tables that this process has swept
-        try:
-            self.catalog = self.iceberg.spark.Spark3Util.loadIcebergCatalog(spark._jsparkSession, catalog.name)
-        except Py4JJavaError as error:
-            reason = text(error)
-            raise CatalogAway(
-                "catalog-unreachable",
-                f"the catalog `{catalog.name}` cannot be opened: {reason}",
-                TRUST if "PKIX" in reason else "",
-            ) from None
+        self.catalog = self._opened(catalog)
+
+    def _opened(self, catalog: Catalog) -> Any:
+        """Iceberg's catalog. A new one in a database makes its tables, and two that do so at once fail."""
+        with _opening[catalog.name]:
+            try:
+                try:
+                    return self._loaded(catalog)
+                except Py4JJavaError as error:
+                    if not any(words in text(error) for words in _MADE_MEANWHILE):
+                        raise
+                    return self._loaded(catalog)
+            except Py4JJavaError as error:
+                reason = text(error)
+                message = f"the catalog `{catalog.name}` cannot be opened: {reason}"
+                hint = TRUST if "PKIX" in reason else ""
+                raise CatalogAway("catalog-unreachable", message, hint, f"the catalog `{catalog.name}`") from None
+
+    def _loaded(self, catalog: Catalog) -> Any:
+        return self.iceberg.spark.Spark3Util.loadIcebergCatalog(self.spark._jsparkSession, catalog.name)
 
     def _has_namespace(self, name: Any) -> bool:
         try:

@@ -182,7 +182,9 @@ def unreachable(catalog: Catalog, error: Exception, predicate: str = "cannot be 
         f"`{field.name}`" for field in fields if "option" in field.metadata and getattr(catalog.options, field.name)
     )
     hint = hint or f"see {options} of the catalog `{catalog.name}`"
-    return CatalogAway("catalog-unreachable", f"the catalog `{catalog.name}` {predicate}: {error_text}", hint)
+    is_of_one = isinstance(error, catalogs.RequestFailed) and not error.of_all
+    system = "" if is_of_one else f"the catalog `{catalog.name}`"
+    return CatalogAway("catalog-unreachable", f"the catalog `{catalog.name}` {predicate}: {error_text}", hint, system)
 
 
 @dataclass(frozen=True)

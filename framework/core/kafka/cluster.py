@@ -93,6 +93,35 @@ class Kafka:
         partitions = _partitions([self._described(answers[name])])
         return self._offsets(partitions, OffsetSpec.earliest()), self._offsets(partitions, OffsetSpec.latest())
 
+    def partitions(self, topics: Iterable[Topic]) -> tuple[Partition, ...]:
+        """The partitions of those topics that exist."""
+        answers = self._admin.describe_topics(
+            TopicCollection([topic.kafka_name for topic in topics]), request_timeout=self._patience
+        )
+        descriptions = []
+        for answer in answers.values():
+            with suppress(_Missing, KafkaForbids):  # as its readers say
+                descriptions.append(self._described(answer))
+        return tuple(partition(pair.topic, pair.partition) for pair in _partitions(descriptions))
+
+    def ends(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        """The ends of the committed messages of partitions, in one request. Those of which none is known now are left out."""
+        specs = {TopicPartition(*parted(partition_name)): OffsetSpec.latest() for partition_name in partitions}
+        if not specs:
+            return {}
+        self._admin.poll(0)  # serves what the client says of single brokers, which would pile up
+        answers = self._admin.list_offsets(specs, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=self._patience)
+        ends: dict[Partition, int] = {}
+        failure: KafkaException | None = None
+        for pair, answer in answers.items():
+            try:
+                ends[partition(pair.topic, pair.partition)] = int(answer.result().offset)
+            except KafkaException as error:
+                failure = error
+        if failure is not None and not ends and failure.args[0].name() not in _LEADERLESS:
+            raise self._unreachable(failure) from None
+        return ends
+
     def starts(self, topic: Topic, state: TopicState) -> dict[Partition, int]:
         """The offsets at which a table without rows of this topic begins."""
         if isinstance(topic.start_from, datetime):
@@ -235,11 +264,13 @@ def unreachable(cluster: Cluster, error: Any) -> UnreachableError:
     text = re.sub(r"^\w+://\S+: | \(after \d+ms in state \w+\)", "", error.str())
     if _is_login_error(error):
         hint = f"correct `security` of the cluster `{cluster.name}`, or its secrets"
-        return UnreachableError("kafka-refused", f"Kafka at {cluster.bootstrap} rejected the login: {text}", hint)
+        message = f"Kafka at {cluster.bootstrap} rejected the login: {text}"
+        return UnreachableError("kafka-refused", message, hint, f"Kafka at {cluster.bootstrap}")
     if error.name().endswith("AUTHORIZATION_FAILED"):
         hint = "ask the cluster's administrator for permission to describe and read it"
         return KafkaForbids("kafka-refused", f"Kafka at {cluster.bootstrap} does not allow this: {text}", hint)
-    return KafkaAway("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer: {text}", _running(cluster))
+    system = "" if error.name() in _LEADERLESS else f"Kafka at {cluster.bootstrap}"
+    return KafkaAway("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer: {text}", _running(cluster), system)
 
 
 def listens(cluster: Cluster, patience: float) -> bool:
@@ -258,7 +289,8 @@ def listens(cluster: Cluster, patience: float) -> bool:
 
 
 def silent(cluster: Cluster) -> UnreachableError:
-    return KafkaAway("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer", _running(cluster))
+    system = f"Kafka at {cluster.bootstrap}"
+    return KafkaAway("kafka-unreachable", f"{system} does not answer", _running(cluster), system)
 
 
 def _running(cluster: Cluster) -> str:

@@ -17,11 +17,13 @@ from framework.core.rules import protocol
 from framework.core.rules.protocol import Standing, standing
 from framework.core.rules.refusals import is_ours
 from framework.plan import Maintain, Pipeline
+from framework.plan.maintenance import COMPACT_EVERY
 
 FEWEST_FILES = 5
 """The fewest small files that are worth a larger one."""
 FEWEST_SNAPSHOTS = 20
 """After a run, at least so many snapshots are expired at once: each time, all lists of files are read."""
+_CROWD, _SOONEST = 300, 60.0  # so many new files are compacted at once, unless that was so few seconds ago
 SMALL = 0.75
 """Files below this share of the target size are small, as in Iceberg itself."""
 
@@ -97,7 +99,9 @@ def _compaction(table: Metadata, maintain: Maintain, current_time: datetime, by_
         int(summary.get(name, 0)) for name in ("total-data-files", "total-files-size", "total-position-deletes")
     )
     last_time, last_file_count = last_compaction(table)
-    if not by_person and (current_time - last_time).total_seconds() < maintain.compact_every:
+    seconds = (current_time - last_time).total_seconds()
+    is_crowded = maintain.compact_every == COMPACT_EVERY and file_count >= last_file_count + _CROWD and seconds >= _SOONEST
+    if not by_person and seconds < maintain.compact_every and not is_crowded:
         return False, "was compacted not long ago"
     if marked_rows:
         return True, f"{marked_rows:,} deleted rows are still in files"

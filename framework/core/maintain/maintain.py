@@ -30,15 +30,17 @@ KILL_POINTS = (
 )
 
 
-_AFTER_RUN = 2 << 30  # bytes, some half a minute on one core
+_LEFT = "the rest is left to the next time"
+AFTER_RUN = 2 << 30  # bytes, some half a minute on one core
 
 
 @dataclass(frozen=True)
 class MaintenanceDone:
-    """The maintenance that was done on one table."""
+    """The maintenance that was done on one table. `is_whole`: nothing was left to the next time."""
 
     identifier: str
     says: tuple[str, ...]
+    is_whole: bool = True
 
     @property
     def line(self) -> str:
@@ -50,13 +52,14 @@ def is_due(pipeline: Pipeline, moment: datetime) -> bool:
     return any(duty.behind_a_run for duty in due(pipeline, moment))
 
 
-def after_run(context: Context, pipeline: Pipeline) -> Iterator[MaintenanceDone]:
+def after_run(context: Context, pipeline: Pipeline, byte_limit: int = AFTER_RUN) -> Iterator[MaintenanceDone]:
     """Maintains the tables after the batches of a run, which it neither fails nor delays for long."""
     try:
         if is_due(pipeline, context.clock()):
-            yield from maintain(context, pipeline, _AFTER_RUN)
+            yield from maintain(context, pipeline, byte_limit)
     except Exception as error:
-        yield MaintenanceDone(pipeline.table.identifier, (f"maintenance: {defects.as_sluice_error(pipeline.name, error)}",))
+        says = f"maintenance: {defects.as_sluice_error(pipeline.name, error)}"
+        yield MaintenanceDone(pipeline.table.identifier, (says,), is_whole=False)
 
 
 def maintain(context: Context, pipeline: Pipeline, byte_limit: int | None = None) -> Iterator[MaintenanceDone]:
@@ -74,7 +77,8 @@ def maintain(context: Context, pipeline: Pipeline, byte_limit: int | None = None
     _forget_followers(lake, pipeline, table)
     context.reached("rolled_forward")
     for identifier in [duty.identifier for duty in due(pipeline, context.clock(), by_person)]:
-        yield MaintenanceDone(identifier, tuple(_steps(context, lake, pipeline, identifier, byte_limit)))
+        says = tuple(_steps(context, lake, pipeline, identifier, byte_limit))
+        yield MaintenanceDone(identifier, says, is_whole=not says or not says[-1].startswith(_LEFT))
 
 
 def _forget_followers(lake: TableStore, pipeline: Pipeline, table: Any) -> None:
@@ -119,4 +123,4 @@ def _steps(context: Context, lake: TableStore, pipeline: Pipeline, identifier: s
         if byte_limit is None and (count := orphans.delete_orphans(lake, pipeline, identifier, context.clock())):
             yield f"{amounts.counted(count, 'file')} that no commit names {'is' if count == 1 else 'are'} gone"
     except (CommitRefused, CommitUnknown) as error:
-        yield f"the rest is left to the next time: {error}"
+        yield f"{_LEFT}: {error}"

@@ -45,6 +45,7 @@ class Batch:
     counted: BatchCounts
     waiting: int  # messages left up to the last stable offsets
     snapshot: int
+    attempt: str
     phases: tuple[tuple[str, float], ...]  # seconds
 
     @property
@@ -135,5 +136,6 @@ def _batch(pipeline: Pipeline, published: Staged, stopwatch: Stopwatch, is_repla
         counted=replace(counted, carried=None),
         waiting=range_.waiting - range_.size,
         snapshot=published.snapshot.id,
+        attempt=published.position.attempt,
         phases=stopwatch.phases,
     )

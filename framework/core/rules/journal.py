@@ -68,12 +68,13 @@ class FailedRun:
         return issubclass(kind_named(self.kind), kinds)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunRecord:
     paused: str | None = None  # since when
     failed: FailedRun | None = None
     failed_at: str | None = None  # digests of the inputs of the run that failed, and of its secrets
     followers: Mapping[str, FailedRun] = field(default_factory=dict)  # by their tags, those that failed last
+    moved: str | None = None  # when a person last moved its position
 
 
 def read(pipeline: str) -> RunRecord:
@@ -82,7 +83,10 @@ def read(pipeline: str) -> RunRecord:
         followers = {
             tag: failed for tag, follower_fields in fields.get("followers", {}).items() if (failed := _failed(follower_fields))
         }
-        return RunRecord(fields["paused"], _failed(fields["failed"]), fields.get("failed_at"), followers)
+        return RunRecord(
+            paused=fields["paused"], failed=_failed(fields["failed"]), failed_at=fields.get("failed_at"), followers=followers,
+            moved=fields.get("moved"),
+        )  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):  # none, or not one of ours
         return RunRecord()
 
@@ -135,6 +139,11 @@ def record_failed_inputs(pipeline: str, digest: str) -> None:
 def record_success(pipeline: str) -> None:
     if read(pipeline).failed is not None:
         _change(pipeline, lambda record: replace(record, failed=None, failed_at=None))
+
+
+def record_moved(pipeline: str) -> None:
+    """Records that a person moved the pipeline's position: whoever runs it all the time looks again."""
+    _change(pipeline, lambda record: replace(record, moved=iso_times.text(utc_now())))
 
 
 def forget(pipeline: str) -> None:

@@ -90,6 +90,41 @@ def run(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = neve
     yield Ended(pipeline)
 
 
+def turn(context: Context, pipeline: Pipeline, stopped: Callable[[], bool], is_over: Callable[[Batch], bool]) -> Iterator[Event]:
+    """The batches of a run alone, until nothing waits, the turn is over, or the process is stopped. Followers and maintenance are work
+    of their own, `follow` and `tend`."""
+    try:
+        journal.refuse_paused(pipeline)
+        for event in _batches(context, pipeline, stopped):
+            yield event
+            if isinstance(event, BatchDone) and (stopped() or is_over(event.batch)):
+                journal.record_success(pipeline.journal_name)
+                break
+        journal.refuse_paused(pipeline)  # else what it leaves would wait for the next message
+    except Paused as reason:
+        yield LeftOut(pipeline, reason)
+    except Exception as error:
+        context.forget_spark_if_gone()
+        yield Failed(pipeline, named(pipeline, error))
+    yield Ended(pipeline)
+
+
+def tend(context: Context, pipeline: Pipeline, byte_limit: int = maintain.AFTER_RUN) -> Iterator[Maintained]:
+    """Maintains the pipeline's tables if they are due, and compacts so many bytes at most."""
+    for done in maintain.after_run(context, pipeline, byte_limit):
+        yield Maintained(pipeline, done)
+
+
+def _behind(context: Context, pipeline: Pipeline, stopped: Callable[[], bool], published: bool) -> Iterator[Event]:
+    yield from followed(context, pipeline, stopped)
+    maintained = False
+    for event in tend(context, pipeline) if published else ():
+        maintained = True
+        yield event
+    if maintained:  # the table has other files now
+        yield from followed(context, pipeline, stopped)
+
+
 def _until_stopped(context: Context, pipeline: Pipeline, stopped: Callable[[], bool]) -> Iterator[Event]:
     followers, published = _FollowersMeanwhile(context, pipeline, stopped), False
     for event in _batches(context, pipeline, stopped):
@@ -99,13 +134,7 @@ def _until_stopped(context: Context, pipeline: Pipeline, stopped: Callable[[], b
             if stopped():
                 return
             yield from followers.due()
-    yield from followed(context, pipeline, stopped)
-    maintained = False
-    for done in maintain.after_run(context, pipeline) if published else ():
-        maintained = True
-        yield Maintained(pipeline, done)
-    if maintained:  # the table has other files now
-        yield from followed(context, pipeline, stopped)
+    yield from _behind(context, pipeline, stopped, published)
 
 
 class _FollowersMeanwhile:

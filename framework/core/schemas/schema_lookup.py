@@ -33,11 +33,12 @@ class UnknownSchemas(Exception):
 @dataclass
 class LiveSchemas:
     """The schemas of one process, for all of its threads, one at a time. `also` has schemas outside the topic's subject, by topic and id;
-    None: the registry has none."""
+    None: the registry has none. `patience`: seconds for a registry without which no batch can be."""
 
     plan: Plan
     also: dict[str, dict[int, Schema | None]] = field(default_factory=dict)
     _: KW_ONLY
+    patience: float = REGISTRY_FOR_BATCH
     _absent: dict[tuple[str, int], float] = field(default_factory=dict)
     _registries: dict[str, Registry] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
@@ -68,7 +69,7 @@ class LiveSchemas:
     def _learned(self, pipeline: Pipeline, ids: Iterable[int]) -> Pipeline:
         sorted_ids = sorted(ids)
         for topic in pipeline.topics:
-            registry = self._registry(topic, REGISTRY_FOR_BATCH)
+            registry = self._registry(topic, self.patience)
             schemas = self.also.setdefault(topic.name, {})
             for id_ in [schema_id for schema_id in sorted_ids if schemas.get(schema_id) is None][:_MOST_IDS]:
                 schemas[id_] = registry.schema(id_)
@@ -81,7 +82,7 @@ class LiveSchemas:
 
     def _moved(self, topic: Topic, registered: PlannedSubject) -> bool:
         try:
-            numbers = self._registry(topic, REGISTRY if registered.numbers else REGISTRY_FOR_BATCH).numbers(registered.subject)
+            numbers = self._registry(topic, REGISTRY if registered.numbers else self.patience).numbers(registered.subject)
         except UnreachableError:
             if registered.numbers:
                 return False
@@ -119,5 +120,7 @@ class LiveSchemas:
 
 
 def _aimed(new_pipeline: Pipeline, pipeline: Pipeline) -> Pipeline:
-    """Returns `new_pipeline` with the table of `pipeline`: a rebuild writes to a second table."""
-    return replace(new_pipeline, table=replace(new_pipeline.table, namespace=pipeline.table.namespace, name=pipeline.table.name))
+    """Returns `new_pipeline` with the table of `pipeline`: a rebuild writes to a second table. Its batches are as large as those of
+    `pipeline`: a stream makes them smaller."""
+    table = replace(new_pipeline.table, namespace=pipeline.table.namespace, name=pipeline.table.name)
+    return replace(new_pipeline, table=table, batch_rows=pipeline.batch_rows)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from framework.language.options import OptionGroup, option
 from framework.language.scalars import Duration, Size
+from framework.plan.maintenance import COMPACT_EVERY
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Maintain(OptionGroup):
     """Compaction of files, and expiry of snapshots."""
 
     compact_to: Size = option("The target size of a file.", default=128 << 20, at_least="1MB", at_most="4GB", example="128MB")
-    compact_every: Duration = option("How often small files are compacted.", default=3600, at_least="1m", example="1h")
+    compact_every: Duration = option("How often small files are compacted.", default=COMPACT_EVERY, at_least="1m", example="1h")
     keep_snapshots_for: Duration = option("How long old snapshots are kept.", default=7 * 86400, at_least="1h", example="7d")
     keep_at_least: int = option("How many snapshots are kept, however old.", default=20, at_least=1, example="20")
     thin: Thin = option("How old snapshots are thinned out.", default=Thin(), example="{all_for: 1h, then_every: 1m, for: 1d}")

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from dagster import AssetCheckEvaluation, AssetCheckKey, AssetCheckResult, DagsterInstance
+from dagster import AssetCheckEvaluation, AssetCheckKey, AssetCheckResult, AssetKey, DagsterInstance
+
+# What an evaluation says of a materialization has no public name either.
+from dagster._core.definitions.asset_checks.asset_check_evaluation import AssetCheckEvaluationTargetMaterializationData
 
 # By it alone Dagster finds the last result behind runs that planned a check and died; the history has no public filter.
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
@@ -19,8 +22,9 @@ if TYPE_CHECKING:
     from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecord
 
 _JUDGED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
-_RUNLESS = ""  # the run of what a sensor reports
+RUNLESS = ""  # the run of what a sensor reports
 _MAX_RECORDS = 10  # records to read back to a run's own
+Materialization: TypeAlias = AssetCheckEvaluationTargetMaterializationData
 Records: TypeAlias = "Mapping[AssetCheckKey, AssetCheckExecutionRecord]"
 
 
@@ -70,7 +74,7 @@ def report_again(instance: DagsterInstance, evaluation: AssetCheckEvaluation, ru
     for record in instance.event_log_storage.get_asset_check_execution_history(evaluation.asset_check_key, limit=_MAX_RECORDS):
         if record.run_id == run_id:
             return
-        if record.run_id == _RUNLESS:
+        if record.run_id == RUNLESS:
             instance.report_runless_asset_event(evaluation)
             return
 
@@ -79,11 +83,15 @@ def as_last_judged(instance: DagsterInstance, keys: Iterable[AssetCheckKey]) -> 
     """The last evaluations again, so that a run that evaluates nothing changes nothing. They never block the run."""
     for key in keys:
         if verdict := _last(instance, key):
-            yield AssetCheckEvaluation(
-                asset_key=verdict.asset_key, check_name=verdict.check_name, passed=verdict.passed, metadata=verdict.metadata,
-                target_materialization_data=verdict.target_materialization_data, severity=verdict.severity,
-                description=verdict.description, blocking=False,
-            )  # fmt: skip
+            yield of_materialization(verdict, verdict.target_materialization_data)
+
+
+def of_materialization(verdict: AssetCheckEvaluation, materialization: Materialization | None) -> AssetCheckEvaluation:
+    """An evaluation again, of this materialization: Dagster shows one of another as not evaluated."""
+    return AssetCheckEvaluation(
+        asset_key=verdict.asset_key, check_name=verdict.check_name, passed=verdict.passed, metadata=verdict.metadata,
+        target_materialization_data=materialization, severity=verdict.severity, description=verdict.description, blocking=False,
+    )  # fmt: skip
 
 
 def evaluation(result: AssetCheckResult) -> AssetCheckEvaluation:
@@ -95,8 +103,25 @@ def evaluation(result: AssetCheckResult) -> AssetCheckEvaluation:
     )  # fmt: skip
 
 
+def of_others(
+    instance: DagsterInstance, keys: Iterable[AssetCheckKey], materializations: Mapping[AssetKey, Materialization]
+) -> Iterator[AssetCheckEvaluation]:
+    """The last evaluations of those checks whose tables have a newer materialization, of this one."""
+    for key in keys:
+        materialization = materializations.get(key.asset_key)
+        verdict = _last(instance, key) if materialization else None
+        if verdict is not None and is_of_another(verdict, repeated := of_materialization(verdict, materialization)):
+            yield repeated
+
+
 def says_the_same(first: AssetCheckEvaluation, second: AssetCheckEvaluation) -> bool:
     return _verdict(first) == _verdict(second)
+
+
+def is_of_another(first: AssetCheckEvaluation | None, second: AssetCheckEvaluation) -> bool:
+    """Whether the second evaluation says its materialization, and it is not the one of the first."""
+    materialization = second.target_materialization_data
+    return materialization is not None and (first is None or first.target_materialization_data != materialization)
 
 
 def _verdict(check: AssetCheckEvaluation) -> tuple[object, ...]:

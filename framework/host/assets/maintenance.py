@@ -28,6 +28,7 @@ from framework.base.clock import utc_now
 from framework.base.errors import SluiceError, SparkEnded
 from framework.core.context.context import Context
 from framework.core.maintain.maintain import MaintenanceDone, is_due, maintain
+from framework.core.run import leases
 from framework.core.spark import defects
 from framework.host.assets import dead_runs, default_status, progress
 from framework.host.assets.default_status import DefaultStatus
@@ -78,6 +79,8 @@ def schedule_of(assets: Assets, pipelines: Sequence[Pipeline], status: DefaultSt
 
 
 def _is_due(pipeline: Pipeline) -> bool:
+    if leases.owner(pipeline.journal_name):
+        return False  # `sluice stream` maintains it
     try:
         return is_due(pipeline, utc_now())
     except SluiceError:

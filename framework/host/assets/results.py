@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from dagster import AssetKey, AssetObservation, DataVersion, MaterializeResult, MetadataValue
+from dagster import (
+    AssetKey,
+    AssetMaterialization,
+    AssetObservation,
+    DataVersion,
+    EventLogRecord,
+    MaterializeResult,
+    MetadataValue,
+)
+
+# An event of no step takes a data version only as this tag.
+from dagster._core.definitions.data_version import DATA_VERSION_TAG
 
 # Dagster's only mark of an output that is no materialization.
 from dagster._core.definitions.source_asset import SYSTEM_METADATA_KEY_SOURCE_ASSET_OBSERVATION
@@ -46,6 +57,17 @@ def committed(
     table = metadata.read(pipeline.table.catalog, pipeline.table.bad_rows)
     main = table.main if table else None
     yield MaterializeResult(asset_key=key, metadata=reasons, data_version=DataVersion(str(main["snapshot-id"])) if main else None)
+
+
+def event(key: AssetKey, metadata_: Mapping[str, Any] | None, version: str) -> AssetMaterialization:
+    """A materialization as an event, of a step that failed or of no run."""
+    return AssetMaterialization(key, metadata=metadata_, tags={DATA_VERSION_TAG: version})
+
+
+def version_of(record: EventLogRecord | None) -> str | None:
+    """The version of the data that a recorded materialization made."""
+    materialization = record.asset_materialization if record else None
+    return (materialization.tags or {}).get(DATA_VERSION_TAG) if materialization else None
 
 
 def nothing_new(key: AssetKey) -> Result:

@@ -11,15 +11,11 @@ from dagster import (
     AssetCheckKey,
     AssetCheckResult,
     AssetExecutionContext,
-    AssetMaterialization,
     Failure,
     MaterializeResult,
     Output,
     RetryRequested,
 )
-
-# An event that a failed step logs takes a data version only as this tag.
-from dagster._core.definitions.data_version import DATA_VERSION_TAG
 
 # A run tells by this tag alone that an automation condition started it.
 from dagster._core.storage.tags import AUTOMATION_CONDITION_TAG
@@ -82,8 +78,7 @@ def record(context: AssetExecutionContext, keys: AssetKeys, status: Status, told
 
 def _event(context: AssetExecutionContext, result: MaterializeResult[Any]) -> None:
     if result.asset_key and result.data_version:
-        tags = {DATA_VERSION_TAG: result.data_version.value}
-        context.log_event(AssetMaterialization(result.asset_key, metadata=result.metadata, tags=tags))
+        context.log_event(results.event(result.asset_key, result.metadata, result.data_version.value))
 
 
 def with_batches(keys: AssetKeys, status: Status, told: Told) -> Iterator[TableResult]:

@@ -22,7 +22,7 @@ from dagster import (
 
 from framework.base.amounts import counted
 from framework.base.clock import utc_now
-from framework.host.assets import check_records, checks, dead_runs, default_status
+from framework.host.assets import check_records, checks, dead_runs, default_status, streamed
 from framework.host.assets.default_status import DefaultStatus
 from framework.host.assets.translator import Assets
 from framework.operations.observe.status import statuses
@@ -48,9 +48,13 @@ def sensor_of(
         instance = context.instance
         ended_runs = list(dead_runs.end_dead(instance))
         earlier_records = check_records.latest(instance, keys)
+        table_statuses = list(statuses(plan, pipelines, clock=utc_now))
+        streamed_keys = streamed.materialize(instance, assets.keys, table_statuses)
         evaluations = [
-            check_records.evaluation(result)
-            for status in statuses(plan, pipelines, clock=utc_now)
+            check_records.of_materialization(
+                check_records.evaluation(result), streamed_keys.get(assets.keys.table(status.pipeline))
+            )
+            for status in table_statuses
             for result in checks.state_results(assets.keys, status)
         ]
         judged_keys = check_records.judged_since(instance, keys, earlier_records)  # by runs, from later states of their tables
@@ -58,7 +62,11 @@ def sensor_of(
             *broken_results,
             *(evaluation for evaluation in evaluations if evaluation.asset_check_key not in judged_keys),
         ]
-        changed_evaluations = [*_changed(instance, current_evaluations), *_unjudged(instance, expectations)]
+        changed_evaluations = [
+            *_changed(instance, current_evaluations),
+            *_unjudged(instance, expectations),
+            *check_records.of_others(instance, expectations, streamed_keys),
+        ]
         return SensorResult(
             asset_events=changed_evaluations, skip_reason=SkipReason(_tick(len(changed_evaluations), len(ended_runs)))
         )
@@ -77,7 +85,8 @@ def _changed(instance: DagsterInstance, evaluations: Sequence[AssetCheckEvaluati
     for evaluation in evaluations:
         record = records.get(evaluation.asset_check_key)
         last_evaluation = check_records.shown_evaluation(instance, record) if record else None
-        if last_evaluation is None or not check_records.says_the_same(last_evaluation, evaluation):
+        is_new = last_evaluation is None or not check_records.says_the_same(last_evaluation, evaluation)
+        if is_new or check_records.is_of_another(last_evaluation, evaluation):
             yield evaluation
 
 

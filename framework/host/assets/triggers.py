@@ -33,7 +33,7 @@ from framework.core.context.context import Context
 from framework.core.follow import follow
 from framework.core.publish import waiting
 from framework.core.rules import journal
-from framework.core.run import same_failure
+from framework.core.run import leases, same_failure
 from framework.core.run.fills import WaitingSize
 from framework.host.assets import default_status
 from framework.host.assets.default_status import DefaultStatus
@@ -105,6 +105,8 @@ class Triggers:
         """The answer of a tick. An outage is raised: a sensor's failed tick is red on its page, and a skipped one is not."""
         if run := unfinished(instance, self.assets, pipeline):
             return SkipReason(f"run {run.run_id[:8]} is {run.status.value.lower().replace('_', ' ')}")
+        if owner := leases.owner(pipeline.journal_name):
+            return SkipReason(f"`sluice stream` keeps it up to date: {owner}")
         try:
             journal.refuse_paused(pipeline)
             with self.outages.asking(pipeline):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from framework.plan import Plan
     from framework.plan.export import Export
 
-SECTION, ORDER = "run", 11
+SECTION, ORDER = "run", 12
 
 
 @click.command()

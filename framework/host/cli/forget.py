@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from framework.operations.forget.forget import Meaning
     from framework.plan import Pipeline
 
-SECTION, ORDER = "run", 12
+SECTION, ORDER = "run", 13
 ALSO_CALLED = ("erase", "gdpr")
 
 

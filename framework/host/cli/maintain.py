@@ -9,7 +9,7 @@ import click
 
 from framework.host.cli import _complete, _specs
 
-SECTION, ORDER = "run", 6
+SECTION, ORDER = "run", 7
 ALSO_CALLED = ("compact", "optimize", "vacuum", "expire")
 
 

@@ -8,7 +8,7 @@ import click
 
 from framework.host.cli import _complete, _specs
 
-SECTION, ORDER = "run", 2
+SECTION, ORDER = "run", 3
 
 
 @click.command()

@@ -25,7 +25,12 @@ _FIRST_ROWS = 100  # rows without --limit
 
 
 @click.command()
-@click.argument("sql")
+@click.argument("sql", required=False)
+@click.option(
+    "--file",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    help="Read the select from a file; -: from standard input.",
+)
 @click.option("--csv", "as_csv", is_flag=True, help="Print all rows as CSV only.")
 @click.option("--for-spreadsheets", is_flag=True, help="With --csv: put ' before texts that a spreadsheet would compute.")
 @click.option("--json", "as_json", is_flag=True, help="Print all rows as one JSON list of objects only.")
@@ -37,7 +42,8 @@ _FIRST_ROWS = 100  # rows without --limit
 @click.option("--at", type=_at.At(), metavar=_at.METAVAR, help=f"The tables as they were then: {_at.SAYS}.")
 @_specs.with_specs
 def command(
-    sql: str,
+    sql: str | None,
+    file: Path | None,
     as_csv: bool,
     for_spreadsheets: bool,
     as_json: bool,
@@ -57,17 +63,22 @@ def command(
 
     Exit status: 0 answered, 1 the query or the specs have problems, 2 wrong usage.
 
+    A select that is asked again and again is a file beside the specs, such as those in specs/sensors/queries/: --file runs it.
+
     Example: sluice query "select symbol, count(*) from markets.flagged_stock_trades group by 1"
     """
     if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other: choose one")
     if for_spreadsheets and not as_csv:
         raise click.UsageError("--for-spreadsheets needs --csv")
+    if (sql is None) == (file is None):
+        raise click.UsageError("write one select: as an argument, or in the file of --file")
+    text = _text(file) if file is not None else sql or ""
     catalogs = _catalogs(specs, environment)
     from framework.core.query.one_select import ask
     from framework.host.cli import _answers
 
-    answer = ask(catalogs, sql, at)
+    answer = ask(catalogs, text, at)
     if as_csv or as_json:
         names = [column.name for column in answer.columns]
         rows = answer.rows(limit)
@@ -83,6 +94,14 @@ def command(
         click.echo(f"{len(first_rows):,} of {count:,} rows. {remainder}" if first_rows else remainder, err=True)
     elif sys.stdout.isatty():
         click.echo(counted(len(first_rows), "row"), err=True)
+
+
+def _text(file: Path) -> str:
+    try:
+        return sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        raise SluiceError("file-unreadable", f"{file} cannot be read: {reason}", "write one select into it") from None
 
 
 def _print(lines: Iterator[str]) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from framework.plan import Pipeline
     from framework.plan.change import Change
 
-SECTION, ORDER = "run", 5
+SECTION, ORDER = "run", 6
 ALSO_CALLED = ("backfill", "full-refresh")
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from framework.operations.undo.replay import Trial
     from framework.plan import Pipeline
 
-SECTION, ORDER = "run", 9
+SECTION, ORDER = "run", 10
 ALSO_CALLED = ("retry", "reprocess")
 
 _MAX_REASONS = 20  # reasons

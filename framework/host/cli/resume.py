@@ -8,7 +8,7 @@ import click
 
 from framework.host.cli import _complete, _specs
 
-SECTION, ORDER = "run", 3
+SECTION, ORDER = "run", 4
 ALSO_CALLED = ("unpause",)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from framework.core.context.context import Context
     from framework.plan import Pipeline
 
-SECTION, ORDER = "run", 8
+SECTION, ORDER = "run", 9
 
 
 @click.command()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from framework.operations.undo.rollback import Rollback
     from framework.plan import Pipeline, Plan
 
-SECTION, ORDER = "run", 7
+SECTION, ORDER = "run", 8
 ALSO_CALLED = ("revert", "undo", "restore")
 
 

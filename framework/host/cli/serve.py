@@ -11,7 +11,7 @@ import click
 from framework.host.cli import _complete, _specs
 from framework.host.cli._interrupted import until_interrupted
 
-SECTION, ORDER = "run", 13
+SECTION, ORDER = "run", 14
 ALSO_CALLED = ("server", "expose")
 
 _SECRET = "SLUICE_SERVE_SECRET"

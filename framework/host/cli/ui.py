@@ -10,7 +10,7 @@ import click
 from framework.host.cli import _slim, _specs
 from framework.host.cli._interrupted import until_interrupted
 
-SECTION, ORDER = "run", 10
+SECTION, ORDER = "run", 11
 ALSO_CALLED = ("web",)
 
 

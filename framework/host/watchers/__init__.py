@@ -7,8 +7,12 @@ returns a function of an event, or None where nothing is to be told.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeAlias
+from contextlib import suppress
+from functools import partial
+from queue import Full, Queue
+from typing import TypeAlias, TypeVar
 
 from framework.base.components import components_in
 from framework.core.run.events import Began, Ended, Event
@@ -17,11 +21,14 @@ from framework.plan import Pipeline
 WATCHERS = components_in(__name__)
 _LOG = logging.getLogger("sluice.watchers")
 Watcher: TypeAlias = Callable[[Event], None]
+_MOST = 10_000  # events that a slow watcher has yet to be told
+Told = TypeVar("Told")
 
 
-def with_watchers(events: Iterable[Event]) -> Iterator[Event]:
-    """The events, each told to all watchers before it is handed on."""
-    watchers = _watchers()
+def with_watchers(events: Iterable[Told], apart: bool = False) -> Iterator[Told]:
+    """The events, each told to all watchers before it is handed on. More than those of runs is only handed on. With `apart`, watchers are
+    told in a thread of their own: one that waits for its receiver holds up nothing, and misses what is too much for it."""
+    tell = _apart() if apart else partial(_tell, _watchers())
     under_way: dict[str, Pipeline] = {}
     try:
         for event in events:
@@ -29,11 +36,29 @@ def with_watchers(events: Iterable[Event]) -> Iterator[Event]:
                 under_way[event.pipeline.name] = event.pipeline
             elif isinstance(event, Ended):
                 under_way.pop(event.pipeline.name, None)
-            _tell(watchers, event)
+            if isinstance(event, Event):
+                tell(event)
             yield event
     finally:
         for pipeline in under_way.values():  # the run is stopped between two events, or by Ctrl-C or Dagster inside of one
-            _tell(watchers, Ended(pipeline))
+            tell(Ended(pipeline))
+
+
+def _apart() -> Watcher:
+    watchers, events = _watchers(), Queue[Event](_MOST)
+
+    def read() -> None:
+        while True:
+            _tell(watchers, events.get())
+
+    if watchers:
+        threading.Thread(target=read, name="watchers", daemon=True).start()
+
+    def tell(event: Event) -> None:
+        with suppress(Full):
+            events.put_nowait(event)
+
+    return tell if watchers else lambda _: None
 
 
 def _watchers() -> Sequence[Watcher]:

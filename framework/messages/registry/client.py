@@ -217,7 +217,8 @@ class Registry:
                 return self._answer(reply, method)
             if time.monotonic() + pause > deadline:
                 hint = "start it, or read its log; nothing is lost: messages wait until it answers"
-                error = RegistryAway("registry-unreachable", f"the schema registry at {self.url} {trouble}", hint)
+                message = f"the schema registry at {self.url} {trouble}"
+                error = RegistryAway("registry-unreachable", message, hint, f"the schema registry at {self.url}")
                 self._down = (time.monotonic() + self.patience, error)
                 raise error
             time.sleep(pause)

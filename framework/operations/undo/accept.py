@@ -15,7 +15,7 @@ from framework.core.publish import side_tables
 from framework.core.publish.adopt import adoptable
 from framework.core.publish.batch import next_batch
 from framework.core.publish.tables import accept_changes, create_table, open_table
-from framework.core.rules import attempts, recorded_moves, refusals
+from framework.core.rules import attempts, journal, recorded_moves, refusals
 from framework.core.rules.protocol import Position
 from framework.core.rules.refusals import Acceptance
 from framework.core.spark.causes import commit_failed
@@ -59,6 +59,7 @@ def _as_it_was_shown(pipeline: Pipeline) -> Iterator[None]:
         message = f"{pipeline.table.identifier} changed meanwhile, or its catalog did not answer"
         hint = "give the same command again: it shows what it means now"
         raise commit_failed("table-busy", message, str(error), hint) from None
+    journal.record_moved(pipeline.journal_name)
 
 
 def _accept(context: Context, pipeline: Pipeline, refusal: RefusedError) -> None:

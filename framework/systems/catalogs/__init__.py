@@ -39,7 +39,9 @@ class Cause:
 
 
 class RequestFailed(Exception):
-    """A catalog's server refused a request or did not answer it."""
+    """A catalog's server refused a request or did not answer it. `of_all`: it does so whatever table is asked for."""
+
+    of_all = True
 
     def __init__(self, says: str, hint: str = "") -> None:
         super().__init__(says)

@@ -35,6 +35,7 @@ class Answered(RequestFailed):
 
     def __init__(self, status: int, says: str) -> None:
         super().__init__(f"it answers {status}: {says}" if says else f"it answers {status}", _HINTS.get(status, ""))
+        self.of_all = status == 401 or status in _BUSY
 
 
 class Absent(Answered):

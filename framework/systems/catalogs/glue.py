@@ -80,6 +80,8 @@ class Options(OptionGroup):
 class Denied(RequestFailed):
     """The login lacks a right."""
 
+    of_all = False
+
 
 @dataclass(frozen=True)
 class Glue(CatalogClient):

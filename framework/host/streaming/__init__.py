@@ -1,0 +1,1 @@
+"""The words of a stream's process for others: lines, answers over HTTP, and notes to systemd."""

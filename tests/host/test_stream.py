@@ -1,0 +1,280 @@
+"""`sluice stream` as a process: what it tells, whom it answers, how it ends, and what it leaves where it is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framework.core.iceberg import table_state
+from framework.machine.services.ports import free_port
+from tests.support.project import Project
+from tests.support.stream_specs import MORE
+from tests.support.waiting import until
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
+ROOT = Path(__file__).resolve().parents[2]
+SLUICE = [sys.executable, "-c", "from framework.host.cli import main; main()"]
+
+
+class Streaming:
+    """A stream in a process of its own, and the lines that it has written."""
+
+    def __init__(self, project: Project, *arguments: str, **environment: str) -> None:
+        self.port = free_port()
+        specs = str(Path(project.pipeline.where.file).parent)
+        command = [*SLUICE, "stream", *arguments, "--log", "json", "--port", str(self.port), "--specs", specs]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", **environment},
+        )  # fmt: skip
+        self.events: list[dict[str, Any]] = []
+        self.errors: list[str] = []
+        threading.Thread(target=self._read, daemon=True).start()
+        threading.Thread(target=self._read_errors, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.events.append(json.loads(line))
+
+    def _read_errors(self) -> None:
+        assert self.process.stderr is not None
+        self.errors.extend(self.process.stderr)
+
+    def rows(self) -> int:
+        return sum(event["rows"] for event in self.events if event["event"] == "BatchDone")
+
+    def told(self, event: str) -> list[dict[str, Any]]:
+        return [told for told in self.events if told["event"] == event]
+
+    def wait_for(self, count: int) -> None:
+        def are_there() -> bool:
+            assert self.process.poll() is None, "".join(self.errors)
+            return self.rows() >= count
+
+        until(are_there, f"{count} rows do not land: {self.events} {self.errors}", 120)
+
+    def ask(self, path: str) -> tuple[int, dict[str, Any]]:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)
+
+    def lives(self) -> bool:
+        try:
+            return self.ask("/healthz")[0] == 200
+        except OSError:  # it does not listen yet
+            return False
+
+    def end(self) -> float:
+        began = time.monotonic()
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(30) == 0, "".join(self.errors)
+        return time.monotonic() - began
+
+    def kill(self) -> None:
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(30)
+
+
+@contextmanager
+def streaming(project: Project, *arguments: str, **environment: str) -> Iterator[Streaming]:
+    stream = Streaming(project, *arguments, **environment)
+    try:
+        yield stream
+    finally:
+        if stream.process.poll() is None:
+            stream.kill()
+
+
+def test_it_loads_answers_and_ends(project: Project, tmp_path: Path) -> None:
+    project.more = "run: {every: 1s}"
+    project.make_topic()
+    project.send_good(20, bad_every=10)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        place = str(tmp_path / "notify")
+        systemd.bind(place)
+        systemd.settimeout(10)
+        with streaming(project, NOTIFY_SOCKET=place) as stream:
+            stream.wait_for(18)
+            assert stream.ask("/healthz")[0] == 200
+            status, ready = stream.ask("/readyz")
+            assert (status, ready["away"], ready["problems"]) == (200, [], "")
+            assert ready["pipelines"]["trades"]["state"] in ("waits", "runs")
+            assert stream.ask("/")[0] == 404
+            words = {systemd.recv(100) for _ in range(4)}
+            assert words == {b"READY=1", b"WATCHDOG=1"}
+            (batch,) = [event for event in stream.events if event["event"] == "BatchDone"][:1]
+            assert (batch["pipeline"], batch["batch"], batch["rows"], batch["bad"]) == ("trades", 1, 18, 2)
+            assert batch["attempt"] and batch["snapshot"]
+            project.send_good(10)
+            stream.wait_for(28)
+            assert stream.end() < 10
+            last_word = b""
+            while last_word != b"STOPPING=1":
+                last_word = systemd.recv(100)
+    assert stream.errors == []
+    project.assert_exactly_once()
+
+
+def test_changed_files_are_taken_over(project: Project) -> None:
+    project.more = "run: {every: 1s}"
+    project.make_topic()
+    project.send_good(5)
+    with streaming(project) as stream:
+        specs = Path(stream.process.args[-1], "main.yaml")  # type: ignore[index, arg-type]
+        stream.wait_for(5)
+        good = specs.read_text()
+        specs.write_text(good.replace("price > 900", "prise > 900"))
+        until(lambda: any(event["event"] == "NotTaken" for event in stream.events), "the problem is not told", 30)
+        assert "unknown-column" in stream.events[-1]["message"]
+        status, ready = stream.ask("/readyz")
+        assert status == 503 and "prise" in ready["problems"]
+        project.send_good(5)
+        stream.wait_for(10)  # what runs goes on
+        specs.write_text(good.replace("label: LARGE", "label: HUGE"))
+        until(lambda: any(event["event"] == "Changed" for event in stream.events), "the change is not told", 30)
+        assert stream.ask("/readyz")[0] == 200
+        project.send([b'{"id": 1000, "price": 950}'])
+        stream.wait_for(11)
+        stream.end()
+    assert [row["size"] for row in project.rows() if row["id"] == 1000] == ["HUGE"]
+
+
+def test_what_a_person_took_back_is_read_again_at_once(project: Project) -> None:
+    project.more = "run: {every: 1s}"
+    project.make_topic()
+    project.send_good(10)
+    with streaming(project) as stream:
+        stream.wait_for(10)
+        project.send_good(10)
+        stream.wait_for(20)
+        specs = str(Path(project.pipeline.where.file).parent)
+        command = [*SLUICE, "rollback", "trades", "--to", "batch:1", "--yes", "--specs", specs]
+        subprocess.run(command, check=True, capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        stream.wait_for(30)  # and no message has come
+        assert stream.end() < 10
+    assert sorted(row["id"] for row in project.rows()) == list(range(20))
+
+
+def test_it_ends_while_spark_starts(project: Project) -> None:
+    project.more = "run: {every: 1s}"
+    project.make_topic()
+    project.send_good(10)
+    with streaming(project) as stream:
+        until(stream.lives, "the stream does not live", 60)
+        assert stream.end() < 10
+    project.run()
+    project.assert_exactly_once()
+
+
+def test_a_second_stream_stands_by_and_takes_over(project: Project) -> None:
+    project.more = "run: {every: 1s}"
+    project.make_topic()
+    project.send_good(50)
+    with streaming(project) as first:
+        first.wait_for(50)
+        with streaming(project) as second:
+            until(lambda: second.told("StandsBy"), "the second one does not stand by", 60)
+            assert "trades" in second.told("StandsBy")[0]["message"]
+            assert second.ask("/readyz")[1]["pipelines"]["trades"]["state"] == "stands by"
+            project.send_good(50)
+            first.wait_for(100)
+            first.kill()
+            project.send_good(50)
+            until(lambda: second.told("TookOver"), "the second one does not take over", 30)
+            second.wait_for(50)
+            assert second.rows() == 50
+            second.end()
+    project.assert_exactly_once()
+
+
+def test_streams_of_two_machines_and_a_kill_lose_and_double_nothing(project: Project, other_home: Path) -> None:
+    project.more = "run: {every: 1s}"
+    project.make_topic()
+    with streaming(project) as first, streaming(project, SLUICE_HOME=str(other_home)) as second:
+        for count in range(50, 450, 50):
+            project.send_good(50)
+            until(lambda count=count: first.rows() + second.rows() >= count, "the rows do not land", 120)  # type: ignore[misc]
+        project.send_good(100)
+        first.kill()
+        with streaming(project) as third:
+            project.send_good(100)
+            until(lambda: len(project.rows()) == 600, "the rows do not land", 120)
+            second.end()
+            until(lambda: bool(third.events) or third.lives(), "the third stream does not live", 60)
+            third.end()
+    project.assert_exactly_once()
+
+
+TOTALS_AND_ONCE = """---
+pipeline: totals
+from: {{topic: trades}}
+run: {{every: 1s}}
+steps: [aggregate: {{by: [price], measures: {{messages: count(*)}}}}]
+into: {{table: {namespace}.totals, write: accumulate}}
+---
+pipeline: once
+from: {{topic: trades}}
+run: {{every: 1s}}
+steps: [dedup: {{keys: [id]}}]
+into: {{table: {namespace}.once}}
+"""
+
+
+def numbers(project: Project, table: str, column: str) -> list[int]:
+    found = table_state.table(project.pipeline.table.catalog, f"{project.namespace}.{table}")
+    return [] if found is None else sorted(found.scan(selected_fields=(column,)).to_arrow()[column].to_pylist())
+
+
+@pytest.mark.long
+def test_kills_at_any_moment_lose_and_double_nothing(project: Project, other_home: Path) -> None:
+    """Streams of two machines write tables of each kind in turns; some are killed while Spark starts."""
+    project.more = (MORE + TOTALS_AND_ONCE).format(namespace=project.namespace)
+    project.make_topic()
+    chance, count = random.Random(7), 0
+    for number in range(8):
+        with streaming(project, **({"SLUICE_HOME": str(other_home)} if number % 2 else {})) as stream:
+            until(stream.lives, "the stream does not live", 60)
+            end = time.monotonic() + chance.uniform(2, 14)
+            while (now := time.monotonic()) < end:
+                project.send_good(20)
+                count += 20
+                until(lambda now=now: time.monotonic() > now + 0.5, "")  # type: ignore[misc]
+            stream.kill()
+    with streaming(project) as last:
+        tables = ("trades", "newest", "once", "copy")
+        until(lambda: all(len(numbers(project, table, "id")) == count for table in tables), "the rows do not land", 180)
+        until(lambda: sum(numbers(project, "totals", "messages")) == count, "the totals are not there", 60)
+        last.end()
+    assert all(numbers(project, table, "id") == list(range(count)) for table in tables)
+    project.assert_exactly_once()
+
+
+def test_a_port_that_is_taken_is_an_error(project: Project) -> None:
+    project.make_topic()
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        specs = str(Path(project.pipeline.where.file).parent)
+        command = [*SLUICE, "stream", "--port", str(other.getsockname()[1]), "--specs", specs]
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert answer.returncode == 1
+    assert "port-busy" in answer.stderr and "--port" in answer.stderr
+    assert "Traceback" not in answer.stderr
