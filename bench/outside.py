@@ -56,10 +56,10 @@ class Table:
     def read(self, database: duckdb.DuckDBPyConnection, file: str) -> None:
         self.file = file
         numbers = f"SELECT part, max(n) FROM iceberg_scan('{file}') WHERE n >= {max(0, min(self.seen))} GROUP BY part"
-        found = dict(database.execute(numbers).fetchall())
+        newest_numbers = dict(database.execute(numbers).fetchall())
         moment = time.time()
         for partition in range(PARTITIONS):
-            newest = found.get(partition, self.seen[partition])
+            newest = newest_numbers.get(partition, self.seen[partition])
             for number in range(self.seen[partition] + PARTITIONS, newest + 1, PARTITIONS):
                 self.delays.append(moment - self.sent[number - self.first])
             self.seen[partition] = max(newest, self.seen[partition])

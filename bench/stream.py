@@ -172,15 +172,15 @@ def delays(bootstrap: str, folder: Path, names: Sequence[str], rate: int, first:
     }  # fmt: skip
     program = str(Path(__file__).with_name("outside.py"))
     answer = subprocess.run([sys.executable, program, json.dumps(about)], stdout=subprocess.PIPE, text=True, check=True)
-    found = json.loads(answer.stdout)
-    for table, values in found.items():
+    delays_by_table = json.loads(answer.stdout)
+    for table, values in delays_by_table.items():
         counted = values[int(rate * WARM) :]
         print(
             f"{rate}/s {table}: {len(values)} seen, median {statistics.median(counted):.2f} s, longest {max(counted):.2f} s",
             flush=True,
         )
         assert len(values) == rate * SECONDS, f"{table} lacks messages"
-    return [delay for values in found.values() for delay in values[int(rate * WARM) :]]
+    return [delay for values in delays_by_table.values() for delay in values[int(rate * WARM) :]]
 
 
 def _percentiles(name: str, values: Sequence[float]) -> dict[str, float]:

@@ -149,6 +149,11 @@ class Pipeline:
         return (*(join.source for join in self.joins), *(expectation.of for expectation in self.sets if expectation.of))
 
     @property
+    def rows_wait(self) -> bool:
+        """Whether rows wait for rows of joined tables."""
+        return any(join.within is not None for join in self.joins)
+
+    @property
     def faults(self) -> tuple[Fault, ...]:
         return self.decoding.faults + tuple(fault for step in self.steps for fault in step.faults)
 

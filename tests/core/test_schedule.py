@@ -12,26 +12,8 @@ from framework.base.errors import BatchError
 from framework.core.stream.schedule import LONGEST_PAUSE, Schedule
 from framework.documents.make import make
 from framework.plan import Pipeline
+from tests.support.stream_specs import FROM_TOPIC, SOURCES
 
-SPEC = """
-cluster: local
-bootstrap: 127.0.0.1:9092
----
-topic: trades
-value: json
-columns: {id: bigint}
----
-catalog: lake
-type: sql
-uri: sqlite:///lake.db
-warehouse: warehouse
-"""
-PIPELINE = """---
-pipeline: %s
-from: {topic: trades}
-run: {%s}
-into: {table: schedule.%s}
-"""
 ERROR = BatchError("broken", "it is broken", "mend it")
 
 
@@ -56,8 +38,8 @@ def time() -> Time:
 
 def pipelines(folder: Path, **runs: str) -> list[Pipeline]:
     (folder / "specs").mkdir(exist_ok=True)
-    texts = (PIPELINE % (name, run, name) for name, run in runs.items())
-    (folder / "specs" / "main.yaml").write_text(SPEC + "".join(texts))
+    texts = (FROM_TOPIC % (name, run, name) for name, run in runs.items())
+    (folder / "specs" / "main.yaml").write_text(SOURCES + "".join(texts))
     return list(make(folder / "specs").pipelines)
 
 

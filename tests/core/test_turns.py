@@ -23,27 +23,9 @@ from framework.core.stream.state import Memory
 from framework.core.stream.turns import Turns
 from framework.documents.make import make
 from framework.plan import Pipeline
+from tests.support.stream_specs import FROM_TOPIC, SOURCES
 
-SPEC = """
-cluster: main
-bootstrap: 127.0.0.1:9092
----
-topic: trades
-value: json
-columns: {id: bigint}
----
-catalog: lake
-type: sql
-uri: sqlite:///lake.db
-warehouse: warehouse
-"""
-FROM_TOPIC = """---
-pipeline: %s
-from: {topic: trades}
-run: {%s}
-into: {table: turns.%s}
-"""
-FROM_TABLE = FROM_TOPIC.replace("{topic: trades}", "{table: turns.first}")
+FROM_TABLE = FROM_TOPIC.replace("{topic: trades}", "{table: streams.first}")
 CATALOG = CatalogAway("catalog-unreachable", "the catalog `lake` does not answer", "start it", "the catalog `lake`")
 OTHER = BatchError("broken", "3 rows are broken", "mend it")
 
@@ -63,7 +45,7 @@ class Trial:
     def planned(self, *, above: str = "", **runs: str) -> list[Pipeline]:
         (self.folder / "specs").mkdir(exist_ok=True)
         texts = ((FROM_TABLE if name == "copy" else FROM_TOPIC) % (name, run, name) for name, run in runs.items())
-        (self.folder / "specs" / "main.yaml").write_text(SPEC + above + "".join(texts))
+        (self.folder / "specs" / "main.yaml").write_text(SOURCES + above + "".join(texts))
         return list(make(self.folder / "specs").pipelines)
 
     def notes(self, owners: dict[str, str] | None = None, **records: RunRecord) -> list[StreamEvent]:

@@ -111,8 +111,12 @@ def resume(pipeline: str) -> None:
 
 def refuse_paused(pipeline: Pipeline) -> None:
     if since := read(pipeline.journal_name).paused:
-        name = pipeline.name
-        raise Paused("pipeline-paused", f"{name} is paused since {since}", f"`sluice resume {name}` resumes it")
+        raise paused(pipeline, since)
+
+
+def paused(pipeline: Pipeline, since: str) -> Paused:
+    name = pipeline.name
+    return Paused("pipeline-paused", f"{name} is paused since {since}", f"`sluice resume {name}` resumes it")
 
 
 def record_failure(pipeline: str, error: SluiceError) -> None:

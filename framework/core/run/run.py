@@ -55,12 +55,13 @@ def keep_up(
         if stop.wait(max(0.0, min(rest, _INTERVAL if can_fill else rest))):
             return
         if time.monotonic() < next_turn:
-            chosen = [pipeline for pipeline in can_fill if _is_full(pipeline, is_full)]
+            chosen = [pipeline for pipeline in can_fill if is_known_full(pipeline, is_full)]
         else:
             chosen, next_turn = pipelines, time.monotonic() + every
 
 
-def _is_full(pipeline: Pipeline, is_full: Callable[[Pipeline], bool]) -> bool:
+def is_known_full(pipeline: Pipeline, is_full: Callable[[Pipeline], bool]) -> bool:
+    """Whether so much waits that a run begins before its time; not if an error hides it."""
     try:
         return is_full(pipeline)
     except SluiceError:

@@ -89,7 +89,7 @@ class StagingTarget:
         if self.pipeline.bounds:
             measured = self.pins.measured.get(self.pipeline.bounds[0])
             joined[self.pipeline.table.identifier] = measured.snapshot if measured else None
-        waits = any(join.within is not None for join in self.pipeline.joins)
+        waits = self.pipeline.rows_wait
         return {
             protocol.ATTEMPT: self.attempt,
             protocol.POSITION: self.reached.short_text(),

@@ -37,7 +37,7 @@ def of(slot: Slot, state: Memory, runs: bool, is_away: bool) -> PipelineHealth:
 def _word(state: Memory, error: str, is_away: bool) -> PipelineState:
     if state.owner:
         return "stands by"
-    if state.is_paused:
+    if state.paused:
         return "is paused"
     if is_away:
         return "waits for another system"

@@ -40,11 +40,6 @@ def sources(pipeline: Pipeline) -> frozenset[str]:
     return frozenset((*clusters, *(f"catalog {table.catalog.name}" for table in looked_at(pipeline))))
 
 
-def waits(pipeline: Pipeline) -> bool:
-    """Whether rows of it wait for rows of joined tables."""
-    return any(join.within is not None for join in pipeline.joins)
-
-
 def looked_at(pipeline: Pipeline) -> Sequence[TableChanges]:
     """The tables whose changes are news. Those that are joined matter to rows that wait for theirs."""
-    return (*pipeline.read_tables, *(pipeline.looked_up if waits(pipeline) else ()))
+    return (*pipeline.read_tables, *(pipeline.looked_up if pipeline.rows_wait else ()))

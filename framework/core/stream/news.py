@@ -19,7 +19,8 @@ from framework.core.kafka.ends import TopicEnds
 from framework.core.rules import journal
 from framework.core.run.fills import WaitingSize
 from framework.core.run.leases import Leases
-from framework.core.stream.marks import Full, PipelineRecords, SourceMarks, looked_at, waits
+from framework.core.run.run import is_known_full
+from framework.core.stream.marks import Full, PipelineRecords, SourceMarks, looked_at
 from framework.plan import Pipeline, TableChanges, Topic
 
 _SOON, _LATER = 0.1, 1.0  # seconds between two looks: while something comes, and else
@@ -85,7 +86,7 @@ class CatalogObserver:
         marks: dict[str, Hashable] = {}
         for pipeline in self._pipelines():
             if tables := [table for table in looked_at(pipeline) if table.catalog.name == self._name]:
-                moment = time.monotonic() if waits(pipeline) else None
+                moment = time.monotonic() if pipeline.rows_wait else None
                 marks[pipeline.name] = (moment, *map(_file, tables))
         return SourceMarks(self.source, marks)
 
@@ -131,13 +132,8 @@ class FillObserver:
         self._pipelines, self._sizes = pipelines, WaitingSize(context)
 
     def observe(self) -> Full:
-        return Full(tuple(pipeline.name for pipeline in self._pipelines() if pipeline.run.after and self._is_full(pipeline)))
-
-    def _is_full(self, pipeline: Pipeline) -> bool:
-        try:
-            return self._sizes.full(pipeline)
-        except SluiceError:
-            return False  # the next turn says what is wrong
+        with_size = (pipeline for pipeline in self._pipelines() if pipeline.run.after)
+        return Full(tuple(pipeline.name for pipeline in with_size if is_known_full(pipeline, self._sizes.full)))
 
 
 def observer_of(source: str, context: Context, pipelines: Pipelines) -> Observer:

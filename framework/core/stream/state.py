@@ -48,8 +48,9 @@ class Memory:
         return self.record is not None and not self.owner
 
     @property
-    def is_paused(self) -> bool:
-        return self.record is not None and self.record.paused is not None
+    def paused(self) -> str | None:
+        """Since when it is paused."""
+        return self.record.paused if self.record else None
 
     def begin(self, pipeline: Pipeline) -> int:
         """A turn begins. Returns the most messages of its batches."""

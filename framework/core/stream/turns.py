@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from framework.base.errors import Paused, RefusedError, SluiceError, SourceMissing, UnreachableError
+from framework.core.rules import journal
 from framework.core.rules.journal import RunRecord
 from framework.core.run.crew import Done
 from framework.core.run.events import BatchDone, LeftOut
@@ -28,7 +29,7 @@ from framework.plan.same import same
 
 _LONGEST_TRY = 10.0  # seconds between two tries of a system that does not answer, or of a topic that is missing
 _NUMBER = re.compile(r"\d+")
-TURN = 1.0  # seconds: of a batch, and behind which a turn ends if others wait
+TURN = 1.0  # seconds of a batch, and behind which a turn ends
 
 
 class Turns:
@@ -59,12 +60,12 @@ class Turns:
         slot, state = self.schedule[name], self._states[name]
         if slot.pipeline.run.cron:
             return pipeline.run.cron is not None and name in busy_names
-        is_held = not state.is_own or state.is_paused or self.is_away(slot.pipeline)
+        is_held = not state.is_own or bool(state.paused) or self.is_away(slot.pipeline)
         return slot.ended == -math.inf and not is_held
 
     def _wants(self, pipeline: Pipeline) -> bool:
         slot, state = self.schedule[pipeline.name], self._states[pipeline.name]
-        if not state.is_own or state.is_paused or self.outages.holds(pipeline.name):
+        if not state.is_own or state.paused or self.outages.holds(pipeline.name):
             return False
         return bool(slot.has_rest or slot.has_news or pipeline.run.cron or state.has_news(pipeline))
 
@@ -100,8 +101,8 @@ class Turns:
             raise done.error
         pipeline, state = self.schedule[done.name].pipeline, self._states[done.name]
         error = named(pipeline, done.error) if done.error else state.error
-        if state.is_paused:
-            error = self._pause(pipeline, state)
+        if state.paused:
+            error = journal.paused(pipeline, state.paused)
         if error is None:
             yield from self._went_well(pipeline, state)
         elif isinstance(error, Paused):
@@ -125,11 +126,6 @@ class Turns:
         if state.told:
             state.told = ""
             yield Recovered(pipeline)
-
-    def _pause(self, pipeline: Pipeline, state: Memory) -> Paused:
-        since = state.record.paused if state.record else None
-        name = pipeline.name
-        return Paused("pipeline-paused", f"{name} is paused since {since}", f"`sluice resume {name}` resumes it")
 
     def _paused(self, pipeline: Pipeline, reason: Paused) -> Iterator[StreamEvent]:
         self.schedule.paused(pipeline.name, reason)
@@ -169,7 +165,7 @@ class Turns:
     def own(self) -> list[Pipeline]:
         """The pipelines that no other process streams, and that are not paused."""
         states = ((pipeline, self._states[pipeline.name]) for pipeline in self.pipelines())
-        return [pipeline for pipeline, state in states if state.is_own and not state.is_paused]
+        return [pipeline for pipeline, state in states if state.is_own and not state.paused]
 
     def _of_others(self, owners: Mapping[str, str]) -> Iterator[StreamEvent]:
         before = {pipeline.name: self._states[pipeline.name].owner for pipeline in self.pipelines()}
@@ -185,7 +181,7 @@ class Turns:
         name = slot.pipeline.name
         runs = self.schedule.runs(name)
         if record.paused and not before.paused and not runs:
-            yield from self._paused(slot.pipeline, self._pause(slot.pipeline, self._states[name]))
+            yield from self._paused(slot.pipeline, journal.paused(slot.pipeline, record.paused))
         is_settled = isinstance(slot.error, RefusedError) and before.failed is not None and record.failed is None and not runs
         if (before.paused and not record.paused) or before.moved != record.moved or is_settled:
             self.schedule.wake(name)

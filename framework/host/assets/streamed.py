@@ -35,8 +35,11 @@ def materialize(instance: DagsterInstance, keys: AssetKeys, statuses: Iterable[S
             lineage = {"dagster/column_lineage": asset_specs.lineage_of(pipeline, keys)}
             numbers = results.numbers(status.progress, Told(), status.newest_event)
             instance.report_runless_asset_event(results.event(key, numbers | lineage, version))
-        if (record := _newest_record(instance, key)) is not None:
-            by_key[key] = Materialization(storage_id=record.storage_id, run_id=record.run_id, timestamp=record.timestamp)
+            newest_record = _newest_record(instance, key)
+        if newest_record is not None:
+            by_key[key] = Materialization(
+                storage_id=newest_record.storage_id, run_id=newest_record.run_id, timestamp=newest_record.timestamp
+            )
     return by_key
 
 
