@@ -16,7 +16,8 @@ import duckdb
 from confluent_kafka import Producer
 
 PARTITIONS = 3
-_SMALLEST_PAUSE = 0.005  # seconds between two looks at the catalog
+KEYS = 999  # a multiple of the partitions: messages of a key are in one, as producers put them
+_SMALLEST_PAUSE = 0.02  # seconds between two looks at the catalog
 
 
 def send(about: dict[str, Any], sent: list[float]) -> None:
@@ -32,14 +33,14 @@ def send(about: dict[str, Any], sent: list[float]) -> None:
         value = {
             "n": about["first"] + number,
             "part": number % PARTITIONS,
-            "id": number % 1000,
+            "id": number % KEYS,
             "key": f"k{about['first'] + number}",
             "amount": number % 97,
             "sent": now,
         }
         sent.append(now)
         for topic in about["topics"]:
-            producer.produce(topic, json.dumps(value).encode(), key=str(number % 1000), partition=number % PARTITIONS)
+            producer.produce(topic, json.dumps(value).encode(), key=str(number % KEYS), partition=number % PARTITIONS)
         producer.poll(0)
     producer.flush(30)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import psutil
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from bench import load
+from bench import commits, load
 from bench.quick import place, report
 from framework.core.query import database
 from framework.host.plans import make
@@ -48,7 +48,7 @@ PIPELINE = """
 ---
 pipeline: {name}
 from: {{topic: {topic}}}
-run: {{every: 1s}}
+run: on_new_data
 {steps}
 into: {{table: bench.{name}{into}}}
 """
@@ -69,11 +69,11 @@ def main() -> None:
 
     began = time.monotonic()
     with place() as home, kafka.running(home) as bootstrap:
-        report(measured(bootstrap), BARS, time.monotonic() - began)
+        report(measured(bootstrap), BARS | commits.BARS, time.monotonic() - began)
 
 
 def measured(bootstrap: str) -> dict[str, float]:
-    results: dict[str, float] = {}
+    results = commits.measured(bootstrap)
     folder = specs(bootstrap, ["append"])
     with streaming(folder) as stream:
         results |= _percentiles("visible_one", delays(bootstrap, folder, ["append"], 10))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
 
 from framework.base import amounts, iso_times
 from framework.base.errors import visible
@@ -28,10 +29,10 @@ from framework.plan import (
     Topics,
     by_column,
 )
+from framework.plan.maintenance import MANY_EVERY
 from framework.plan.totals import Totals
 
 _SNAPSHOT = 1_800  # bytes in a table's metadata, with what a commit writes besides
-_OFTEN = 10  # seconds between commits: if there are fewer, their cost is said
 _WIDTH = 118  # of a line, without its indent
 
 
@@ -92,8 +93,8 @@ def _pipeline_lines(pipeline: Pipeline) -> Iterator[str]:
         yield f"  also  {follower.title}: {', '.join(follower.says)}"
     yield f"  runs  {_when(pipeline.run)}, {_reading(pipeline)}"
     yield f"  maintain  {'; '.join(_maintained(pipeline.maintain))}"
-    if 0 < (pipeline.run.every or 0) < _OFTEN:
-        yield f"  commits   {_cost(pipeline.maintain, pipeline.run.every or 0)}"
+    if 0 < (pipeline.run.every or 0) < MANY_EVERY:
+        yield f"  commits   {_cost(pipeline)}"
     if pipeline.fresh_within:
         warn = f", warns after {duration(pipeline.warn_after)}" if pipeline.warn_after else ""
         steady = "; no message for so long is a fault" if pipeline.is_steady else ""
@@ -227,8 +228,11 @@ def _expected(expectation: Expectation | SetExpectation) -> str:
     return f"{name}{expectation.says}, else {'warns' if expectation.otherwise == 'warn' else 'nothing is published'}"
 
 
-def _cost(maintain: Maintain, every: int) -> str:
-    """The most that commits at this rate write besides rows: each writes the list of all snapshots again."""
+def _cost(pipeline: Pipeline) -> str:
+    """The most that commits at the pipeline's rate write besides rows: each writes the list of all snapshots again."""
+    every = pipeline.run.every or 1
+    # Snapshots say which rows were tried when: none of them expires early.
+    maintain = replace(pipeline.maintain, adapts=pipeline.maintain.adapts and not pipeline.rows_wait)
     count, per_hour = maintain.most_snapshots(every), 3600 // every
     written = amounts.size(count * _SNAPSHOT)
     return f"{per_hour:,} commits an hour at most, each with about {written} of metadata, for {count:,} snapshots"

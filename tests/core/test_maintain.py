@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -19,6 +20,8 @@ from click.testing import CliRunner
 from framework.base.errors import RolledBack
 from framework.core.iceberg import metadata
 from framework.core.iceberg.at import OfBatch
+from framework.core.iceberg.lake import TableStore
+from framework.core.iceberg.main_line import main_line
 from framework.core.iceberg.updates import Updates
 from framework.core.maintain import due as due_module, expire, thinning
 from framework.core.maintain.due import due
@@ -27,11 +30,12 @@ from framework.core.rules import protocol, refusals
 from framework.core.spark.java_errors import CommitRefused
 from framework.host.cli import main
 from framework.host.cli.plan import next_run_lines
+from framework.operations.observe.commits import history
 from framework.operations.observe.next_run import next_runs
 from framework.operations.undo import accept as accepting, rollback
 from framework.operations.undo.accept import accept, refusal
 from tests.support.project import Project
-from tests.support.rollbacks import snapshots
+from tests.support.rollbacks import rolled_back, snapshots
 from tests.support.selection import few
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
@@ -96,6 +100,150 @@ def test_files_become_fewer_and_old_snapshots_go(aged: Project) -> None:
     assert counts(aged, "{table}__bad_rows")["files"] <= 2
 
 
+@pytest.fixture
+def busy(project: Project) -> Project:
+    """A table with a commit each second or less, a minute after the last one."""
+    project.more = "maintain: {compact_every: 1m, keep_at_least: 1}"
+    project.make_topic()
+    for _ in range(9):
+        project.send_good(30, bad_every=10)
+        project.run()
+    project.clock = lambda: datetime.now(timezone.utc) + timedelta(seconds=61)
+    return project
+
+
+def listed_files(project: Project) -> dict[Path, list[Path]]:
+    """The files that are to be deleted later, by the files that list them."""
+    folder = project.lake / "warehouse" / project.namespace / "trades" / "metadata"
+    return {path: [Path(file) for file in json.loads(path.read_text())["files"]] for path in folder.glob("delete-later-*.json")}
+
+
+def in_minutes(project: Project, minutes: float) -> None:
+    project.clock = lambda: datetime.now(timezone.utc) + timedelta(minutes=minutes)
+
+
+def test_files_of_snapshots_that_expire_early_stay_for_their_readers(busy: Project) -> None:
+    """Where commits are many, snapshots of a minute ago expire, and whoever reads one goes on reading its files."""
+    folder = busy.lake / "warehouse" / busy.namespace / "trades"
+    before = {path for path in folder.rglob("*") if path.suffix in (".avro", ".parquet")}
+    assert "snapshots are gone" in dict(maintained(busy))["trades"][1]
+    assert counts(busy)["snapshots"] < 8 and counts(busy)["files"] == 1
+    assert before <= set(folder.rglob("*"))
+    (files,) = listed_files(busy).values()
+    assert len(files) >= 4 and all(path.exists() for path in files)
+    now = datetime.now(timezone.utc)
+    assert [due(busy.pipeline, now + timedelta(minutes=minutes))[0].delete for minutes in (50, 70)] == [False, True]
+    in_minutes(busy, 70)
+    assert dict(maintained(busy))["trades"][-1] == f"{len(files)} files of earlier snapshots are gone"
+    assert not any(path.exists() for path in files) and not listed_files(busy)
+    assert not any(duty.delete for duty in due(busy.pipeline, now + timedelta(days=1)))
+    assert busy.unreferenced() == set()
+    busy.send_good(30, bad_every=10)
+    busy.run()
+    busy.assert_exactly_once()
+
+
+def test_no_file_of_a_snapshot_that_came_back_is_deleted(busy: Project) -> None:
+    """An older metadata file may have been restored."""
+    maintained(busy)
+    ((list_path, files),) = listed_files(busy).items()
+    newest = busy.sql("select max_by(snapshot_id, committed_at) from {table}.snapshots")[0]
+    content = json.loads(list_path.read_text())
+    list_path.write_text(json.dumps({**content, "snapshots": [*content["snapshots"], newest[0]]}))
+    in_minutes(busy, 70)
+    maintained(busy)
+    assert all(path.exists() for path in files) and not list_path.exists()
+
+
+def test_no_other_file_is_deleted_whatever_a_list_says(busy: Project) -> None:
+    """A list of which no commit was made counts for nothing, and the search for orphans leaves listed files to their time."""
+    maintained(busy)
+    ((list_path, files),) = listed_files(busy).items()
+    outside = busy.lake / "theirs.parquet"
+    outside.touch()
+    content = json.loads(list_path.read_text())
+    list_path.write_text(json.dumps({**content, "files": [str(outside), *content["files"]]}))
+    data = next((list_path.parent.parent / "data").rglob("*.parquet"))
+    never_committed = list_path.with_name("delete-later-0000000001-00000000.json")
+    never_committed.write_text(json.dumps({"snapshots": [], "files": [str(data)]}))
+    for path in (*files, data):
+        os.utime(path, (1, 1))
+    maintained(busy)
+    assert all(path.exists() for path in (*files, data))
+    in_minutes(busy, 70)
+    maintained(busy)
+    assert outside.exists() and data.exists() and not any(path.exists() for path in files)
+    assert list(listed_files(busy)) == [never_committed]
+    busy.assert_exactly_once()
+
+
+def test_a_refused_expiry_leaves_neither_a_list_nor_metadata(busy: Project) -> None:
+    """An expiry during which a batch is published each time is left to the next time."""
+    folder = busy.lake / "warehouse" / busy.namespace / "trades" / "metadata"
+    lake = busy.context().lake(busy.pipeline)
+
+    def begin(table: Any) -> Any:
+        begun = TableStore.begin(lake, table)
+        if begun.table.name().endswith(".trades"):
+            Updates(TableStore.load(lake, busy.pipeline.table.identifier)).set({"theirs": uuid.uuid4().hex})
+        return begun
+
+    lake.begin = begin  # type: ignore[method-assign]
+    expired_ids = snapshots(busy)[1:4]
+    with pytest.raises(CommitRefused):
+        expire.expire(lake, busy.pipeline.table.catalog, busy.pipeline.table.identifier, expired_ids, datetime.now(timezone.utc))
+    assert listed_files(busy) == {}
+    numbers = [path.name.partition("-")[0] for path in folder.glob("*.metadata.json")]
+    assert len(numbers) == len(set(numbers))  # a refused commit would have left another file with the number of the one before it
+
+
+def test_files_that_are_to_be_deleted_are_dropped_with_their_table(busy: Project) -> None:
+    maintained(busy)
+    assert listed_files(busy)
+    specs = str(Path(busy.pipeline.where.file).parent)
+    result = CliRunner().invoke(main, ["drop", "trades", "--data", "--yes", "--specs", specs])
+    assert result.exit_code == 0 and "stay" not in result.output, result.output
+    assert not (busy.lake / "warehouse" / busy.namespace / "trades").exists()
+
+
+@pytest.mark.parametrize("point", few(KILL_POINTS, "expired"))
+def test_many_commits_lose_nothing_by_a_death_at(busy: Project, point: str) -> None:
+    def die(reached: str) -> None:
+        if reached == point:
+            raise Died
+
+    with suppress(Died):
+        maintained(busy, die)
+    busy.send_good(30, bad_every=10)
+    busy.run()
+    busy.assert_exactly_once()
+    for minutes in (2, 90):
+        in_minutes(busy, minutes)
+        maintained(busy)
+        busy.assert_exactly_once()
+    assert busy.unreferenced() == set() and busy.branches() == []
+
+
+def test_a_table_goes_back_behind_snapshots_that_have_expired(busy: Project) -> None:
+    maintained(busy)
+    busy.clock = lambda: datetime.now(timezone.utc)
+    for _ in range(3):
+        busy.send_good(30, bad_every=10)
+        busy.run()
+    table = metadata.read(busy.pipeline.table.catalog, busy.pipeline.table.identifier)
+    assert table is not None
+    line = list(main_line(table))
+    target = line[-1]["snapshot-id"]
+    assert target not in [snapshot["snapshot-id"] for snapshot in table.ancestors()]
+    past = history(busy.pipeline)
+    assert past is not None and [commit.snapshot for commit in past.commits] == [snapshot["snapshot-id"] for snapshot in line]
+    assert any(commit.older_expired for commit in past.commits) and not any(commit.moved for commit in past.commits)
+    meaning = rolled_back(busy, target)
+    assert meaning.undone >= 8 and meaning.rows_then == busy.sql("select count(*) from {table}")[0][0]
+    busy.run()
+    busy.assert_exactly_once()
+
+
 @pytest.mark.parametrize("point", few(KILL_POINTS, "compacted"))
 def test_no_row_is_lost_after_a_death_at(aged: Project, point: str) -> None:
     def die(reached: str) -> None:
@@ -144,7 +292,8 @@ def test_maintenance_comes_between(aged: Project, point: str) -> None:
 
 @pytest.mark.long
 def test_a_rollback_behind_a_compaction_is_known(aged: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thinning, "FLOOR", timedelta(days=9))  # keeps all snapshots, as those of the last minutes
+    for floor in ("FLOOR", "FLOOR_OF_MANY"):
+        monkeypatch.setattr(thinning, floor, timedelta(days=9))  # keeps all snapshots, as those of the last minutes
     maintained(aged)
     snapshots = aged.sql("select snapshot_id, operation from {table}.snapshots order by committed_at")
     compaction = snapshots[-1]
@@ -239,7 +388,7 @@ def test_what_is_due_is_said_without_spark(aged: Project) -> None:
     pipeline = aged.pipeline
     (table, _) = due(pipeline, datetime.now(timezone.utc) + timedelta(days=1))
     assert table.compact
-    assert len(table.expirable) == 5  # all but the newest: the table was made by one more
+    assert len(table.expirable.ids) == 5  # all but the newest: the table was made by one more
     assert not any(
         due_table.compact for due_table in due(pipeline, datetime.now(timezone.utc))
     )  # a new table waits for `compact_every`

@@ -21,6 +21,7 @@ from framework.host.plans import make
 from framework.machine.services.ports import free_port
 from framework.plan import Message
 from tests.support.commands import Commands
+from tests.support.proxy import Request, between
 from tests.support.registry_project import encoded, framed, record
 from tests.support.spec_parts import LAKE
 
@@ -434,3 +435,36 @@ into: {{table: shop.b}}
     assert [column.name for column in schemas.current(b).topic.columns] == ["id", "more"]
     with pytest.raises(BatchError, match="specs-broken"):
         schemas.current(a)
+
+
+def test_who_keeps_running_asks_for_a_subject_once_in_a_while(shop: Shop) -> None:
+    shop.register(record(("id", "long")))
+    asked: list[str] = []
+
+    def count(request: Request) -> bool:
+        asked.append(request.path)
+        return False
+
+    with between(shop.registry) as counted:
+        shop.specs(ONE, registry=counted.url)
+        counted.faults.append(count)
+        kept, now = LiveSchemas(make(Path("specs")), rest=3600), LiveSchemas(make(Path("specs")))
+        asked.clear()
+        for _ in range(5):
+            kept.current(kept.plan.pipelines[0])
+        assert len(asked) == 1
+        shop.register(record(("id", "long"), ("more", ["null", "string"], {"default": None})))
+        assert [column.name for column in now.current(now.plan.pipelines[0]).topic.columns] == ["id", "more"]
+        assert [column.name for column in kept.current(kept.plan.pipelines[0]).topic.columns] == ["id"]
+
+
+ONE = """
+---
+topic: a
+kafka_name: {name}
+value: avro
+---
+pipeline: a
+from: {{topic: a}}
+into: {{table: shop.a}}
+"""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from framework.base.clock import Clock, utc_now
 from framework.base.errors import SetupError
-from framework.base.patience import REGISTRY, REGISTRY_FOR_BATCH
+from framework.base.patience import REGISTRY
 from framework.core.iceberg.lake import TableStore
 from framework.core.iceberg.updates import CommitCall, commit_transaction
 from framework.core.kafka.cluster import Kafka
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 _SHORTEST_KEY = 16  # characters
+_SCHEMAS_HOLD = 1.0  # seconds: who keeps running need not ask for them before each batch
 Until = datetime | Mapping[Partition, int]
 
 
@@ -54,7 +55,7 @@ class Context:
         clock: Clock = utc_now,
     ) -> None:
         # Who keeps running asks again soon, and meanwhile works on other pipelines.
-        self.schemas = LiveSchemas(plan, patience=REGISTRY if warm is False else REGISTRY_FOR_BATCH)
+        self.schemas = LiveSchemas(plan) if warm is not False else LiveSchemas(plan, patience=REGISTRY, rest=_SCHEMAS_HOLD)
         self.reached = reached
         self.clock = clock
         self._start = spark or (lambda: start.start(plan, plan if warm is True else warm or None, self.rows))
@@ -91,7 +92,7 @@ class Context:
             message = f"the catalogs of the changed specs need other jars: {', '.join(sorted(missing_sets))}"
             raise SetupError("needs-restart", message, "start it again, which gets them")
         session.prepare(plan)
-        self.schemas = LiveSchemas(plan, patience=self.schemas.patience)
+        self.schemas = LiveSchemas(plan, patience=self.schemas.patience, rest=self.schemas.rest)
 
     @property
     def plan(self) -> Plan:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta, timezone
 from framework.base import iso_times
 from framework.base.errors import SluiceError
 from framework.core.iceberg import metadata
+from framework.core.iceberg.main_line import main_line
 from framework.core.iceberg.metadata import Metadata
 from framework.core.rules import protocol
 from framework.core.rules.protocol import Position
@@ -36,7 +37,7 @@ def snapshot_at(table: Metadata, name: str, moment: Moment) -> int:
 
 
 def _of_batch(table: Metadata, name: str, number: int) -> int:
-    for snapshot in table.ancestors():
+    for snapshot in main_line(table):
         text = metadata.summary(snapshot).get(protocol.POSITION)
         if text and Position.read(text).batch == number:
             return int(snapshot["snapshot-id"])
@@ -46,7 +47,7 @@ def _of_batch(table: Metadata, name: str, number: int) -> int:
 
 def newest_until(table: Metadata, pipeline: str, name: str, time: datetime) -> int:
     """The newest snapshot that main still has and that was published at `time` or before it."""
-    line = list(table.ancestors())
+    line = list(main_line(table))
     snapshot_id = next((int(snapshot["snapshot-id"]) for snapshot in line if table.published(snapshot) <= time), None)
     if snapshot_id is not None:
         return snapshot_id
@@ -71,19 +72,25 @@ def _at_moment(table: Metadata, name: str, moment: datetime) -> int:
     logged_id = main_at(table, moment)
     if logged_id is not None:
         return logged_id
-    line = list(table.ancestors())
-    for index, snapshot in enumerate(line):
-        if table.published(snapshot) > moment:
-            continue
-        if index and line[index - 1].get("parent-snapshot-id") == snapshot["snapshot-id"]:
-            return int(snapshot["snapshot-id"])
-        break
+    line = list(main_line(table))
+    index = next((index for index, snapshot in enumerate(line) if table.published(snapshot) <= moment), 0)
+    if index and line[index - 1].get("parent-snapshot-id") == line[index]["snapshot-id"]:
+        return int(line[index]["snapshot-id"])
+    if index:
+        raise _in_gap(name, moment, *(iso_times.text(table.published(snapshot)) for snapshot in (line[index], line[index - 1])))
     log = list(table.document.get("snapshot-log") or ())
     since = f"; what is known begins at {iso_times.text(_time(log[0]['timestamp-ms']))}" if log else ""
     hint = f"`sluice history {name}` lists the snapshots that are there; `maintain` says how long they are kept"
     raise SluiceError(
         "no-snapshot-then", f"{name} was not there at {iso_times.text(moment)}, or its snapshot has expired{since}", hint
     )
+
+
+def _in_gap(name: str, moment: datetime, older_time: str, newer_time: str) -> SluiceError:
+    """The error for a moment whose snapshot has been thinned out."""
+    message = f"the snapshot that {name} had at {iso_times.text(moment)} has expired"
+    hint = f"the nearest ones that are there are of {older_time} and {newer_time}; `maintain` says which ones are kept"
+    return SluiceError("no-snapshot-then", message, hint)
 
 
 def _time(milliseconds: int) -> datetime:

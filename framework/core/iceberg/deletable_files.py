@@ -33,8 +33,12 @@ def delete(files: TableFiles, locations: Iterable[str], folders: Iterable[str]) 
     """Deletes those of the files at `locations` that lie in `folders`, and returns their number. No other file is deleted."""
     folders = tuple(folders)
     inside, _ = files.split_deletable(locations, folders)
+    by_folder: dict[str, list[str]] = {}
     for file in inside:
-        files.delete([file], next((folder for folder in folders if file.startswith(f"{folder}/")), file.rpartition("/")[0]))
+        folder = next((folder for folder in folders if file.startswith(f"{folder}/")), file.rpartition("/")[0])
+        by_folder.setdefault(folder, []).append(file)
+    for folder, folder_files in by_folder.items():
+        files.delete(folder_files, folder)
     return len(inside)
 
 

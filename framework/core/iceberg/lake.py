@@ -229,10 +229,10 @@ class TableStore:
     def begin(self, table: Any) -> Commit:
         """Begins a commit, which loads the table again."""
         with commit_answers():
-            return self._commit(table.newTransaction())
+            return self._commit(table.newTransaction(), self.spark._jvm.sluice.Refused(table))
 
-    def _commit(self, transaction: Any) -> Commit:
-        return Commit(transaction, self.component.checks_all, self.publish)
+    def _commit(self, transaction: Any, refused: Any = None) -> Commit:
+        return Commit(transaction, self.component.checks_all, self.publish, refused)
 
     def add_columns(self, table: Any, columns: Iterable[Column]) -> None:
         with commit_answers():

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -51,26 +51,45 @@ def own_files(lake: TableStore, table: Any) -> tuple[TableFiles, tuple[str, ...]
     return files, deletable_files.of_attempts(files, str(table.location()), table.properties().get("write.data.path"))
 
 
-def expire(lake: TableStore, table: Any, snapshots: Collection[int], collector: Any) -> None:
-    """Removes these snapshots and no others, and gives the files that only they had to `collector`."""
-    # Finding these files takes long, so a commit that is never made does it.
-    search = lake.begin(table)
+@dataclass(frozen=True)
+class Expiry:
+    """Snapshots to be removed, and the files that only they have. `others`: the table's other snapshots when these files were searched."""
+
+    snapshots: Collection[int]
+    locations: Sequence[str]
+    others: Collection[int]
+
+
+def begin_expiry(lake: TableStore, table: Any, snapshots: Collection[int]) -> Expiry:
+    """Searches the files that only these snapshots have. It takes long, so a commit that is never made does it."""
+    search, collected = lake.begin(table), lake.spark._jvm.sluice.Collected()
     with commit_answers():
         before = {snapshot.snapshotId() for snapshot in search.table.snapshots()}
-    search.expire(snapshots, collector)
-    commit(lambda: partial(_expire_judged, lake.begin(table), set(snapshots), before), CommitRefused)
+    search.expire(snapshots, collected)
+    locations = collected.lines().split("\n") if collected.lines() else []
+    return Expiry(frozenset(snapshots), locations, before - set(snapshots))
 
 
-def _expire_judged(expiry: Commit, snapshots: Collection[int], before: Collection[int]) -> None:
+def expire(
+    lake: TableStore, table: Any, expiry: Expiry, properties: Callable[[Mapping[str, str]], Mapping[str, str]] | None = None
+) -> None:
+    """Removes the snapshots and no others. With them the table gets what `properties` makes of its properties."""
+    commit(lambda: partial(_expire_judged, lake.begin(table), expiry, properties), CommitRefused)
+
+
+def _expire_judged(expiring: Commit, expiry: Expiry, properties: Callable[[Mapping[str, str]], Mapping[str, str]] | None) -> None:
     """Expires the snapshots, if nothing else was committed since the table was judged: a server removes main with its snapshot. Refused if
-    main went back since the snapshots were chosen: they say what is to be read again. Also refused if a snapshot that is not in `before`
+    main went back since the snapshots were chosen: they say what is to be read again. Also refused if a snapshot that came since then
     has one of them as its parent, and so its files."""
     with commit_answers():
-        if protocol.standing(state(expiry.table)) is protocol.Standing.ROLLED_BACK:
+        if protocol.standing(state(expiring.table)) is protocol.Standing.ROLLED_BACK:
             raise CommitRefused("the table was rolled back")
-        new_snapshots = [snapshot for snapshot in expiry.table.snapshots() if snapshot.snapshotId() not in before]
-        if any(snapshot.parentId() in snapshots for snapshot in new_snapshots):
+        known_ids = {*expiry.snapshots, *expiry.others}
+        new_snapshots = [snapshot for snapshot in expiring.table.snapshots() if snapshot.snapshotId() not in known_ids]
+        if any(snapshot.parentId() in expiry.snapshots for snapshot in new_snapshots):
             raise CommitRefused("another commit came before it")
-    expiry.expire(snapshots, cleans=False)
-    expiry.require_nothing_else()
-    expiry.make()
+    expiring.expire(expiry.snapshots, cleans=False)
+    if properties is not None:
+        expiring.set(properties(expiring.table.properties()))
+    expiring.require_nothing_else()
+    expiring.make()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from framework.core.iceberg import metadata
 from framework.core.iceberg.existing_table import existing as read_existing
+from framework.core.iceberg.main_line import of_rules
 from framework.core.iceberg.metadata import Metadata
 from framework.core.rules import attempts, protocol
 from framework.core.rules.protocol import Position, Snapshot, TableState
@@ -113,11 +114,6 @@ def pending(pipeline: Pipeline, position: Position) -> bool:
 def ancestors_of(table_metadata: Metadata, oldest_id: int | None) -> Iterator[Snapshot]:
     """Main's snapshots that the table still has, the newest first, down to `oldest_id`."""
     for snapshot in table_metadata.ancestors():
-        summary = metadata.summary(snapshot)
-        yield Snapshot(
-            snapshot["snapshot-id"], snapshot.get("parent-snapshot-id"), snapshot.get("sequence-number") or 0,
-            attempt=summary.get(protocol.ATTEMPT), position=summary.get(protocol.POSITION),
-            compacts=summary.get("operation") == "replace",
-        )  # fmt: skip
+        yield of_rules(snapshot, snapshot.get("parent-snapshot-id"))
         if snapshot["snapshot-id"] == oldest_id:
             return

@@ -7,12 +7,12 @@ made at once or not at all. What a commit requires is checked on its own `table`
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from framework.core.iceberg.jvm_state import unused_name
 from framework.core.rules import protocol
-from framework.core.spark.java_errors import commit_answers
+from framework.core.spark.java_errors import CommitRefused, CommitUnknown, commit_answers
 
 CommitCall = Callable[[Any], None]
 
@@ -62,8 +62,8 @@ class References:
         self.action = self.action.cherrypick(snapshot)
 
     def roll_back(self, snapshot: int) -> None:
-        """Moves main back to one of its snapshots."""
-        self.action = self.action.rollbackTo(snapshot)
+        """Moves main back to one of its snapshots. Iceberg's own rollback knows none behind those that have expired."""
+        self.action = self.action.setCurrentSnapshot(snapshot)
 
     def _is_there(self, name: str) -> bool:
         return bool(self.table.refs().containsKey(name))
@@ -129,9 +129,9 @@ class Updates:
 class Commit(Updates):
     """Updates that the catalog takes at once, or refuses. It began when this was made: of what was committed later it knows nothing."""
 
-    def __init__(self, transaction: Any, checks_all: bool, publish: CommitCall) -> None:
+    def __init__(self, transaction: Any, checks_all: bool, publish: CommitCall, refused: Any) -> None:
         super().__init__(transaction)
-        self._checks_all, self._publish = checks_all, publish
+        self._checks_all, self._publish, self._refused = checks_all, publish, refused
 
     @property
     def table(self) -> Any:
@@ -183,13 +183,23 @@ class Commit(Updates):
 
     def make(self) -> None:
         """Makes a commit that publishes nothing."""
-        with commit_answers():
-            self._target.commitTransaction()
+        self._make(commit_transaction)
 
     def publish(self) -> None:
         """Makes a commit that readers, or other batches, see."""
+        self._make(self._publish)
+
+    def _make(self, call: CommitCall) -> None:
+        """Makes the commit, and deletes the metadata that it leaves if it is refused (`Refused.java`)."""
         with commit_answers():
-            self._publish(self._target)
+            metadata = self._refused.metadata(self.table)
+        try:
+            with commit_answers():
+                call(self._target)
+        except CommitRefused:
+            with suppress(CommitRefused, CommitUnknown), commit_answers():
+                self._refused.delete(metadata)
+            raise
 
 
 def _with_values(action: Any, values: Mapping[str, str]) -> Any:

@@ -6,6 +6,7 @@ position of the snapshot before the compaction is moved to the one after it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -39,6 +40,8 @@ def compact(lake: TableStore, pipeline: Pipeline, due: Due, byte_limit: int | No
     table = lake.load(due.identifier)
     if table is None:
         raise CommitRefused(f"the table {due.identifier} is gone")
+    if protocol.DELETE_LATER in dict(table.properties()):  # snapshots of this table expire early
+        lake.mark(table, {protocol.COMPACTING: f"{table.currentSnapshot().sequenceNumber()} {int(time.time())}"})
     size = pipeline.maintain.compact_to
     action = lake.apache.iceberg.spark.actions.SparkActions.get(lake.spark._jsparkSession).rewriteDataFiles(table)
     for name, value in {

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Set
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from framework.base import amounts
 from framework.base.errors import UnreachableError
 from framework.core.iceberg import metadata
+from framework.core.iceberg.main_line import main_line
 from framework.core.iceberg.metadata import Metadata
 from framework.core.iceberg.table_state import state_of
-from framework.core.maintain import readers, thinning
+from framework.core.maintain import file_lists, readers, thinning
+from framework.core.maintain.thinning import NO_NEEDS, NOT_ANY, Expirable, Needs
 from framework.core.rules import protocol
 from framework.core.rules.protocol import Standing, standing
 from framework.core.rules.refusals import is_ours
@@ -36,17 +37,19 @@ class Due:
     compact: bool
     why: str  # of a compaction, or of none
     average: int = 0  # bytes of a file
-    expirable: tuple[int, ...] = ()
+    expirable: Expirable = NOT_ANY
+    delete: bool = False  # files of snapshots that have expired before
 
     @property
     def behind_a_run(self) -> bool:
         """Whether the next run does this maintenance."""
-        return self.compact or len(self.expirable) >= FEWEST_SNAPSHOTS
+        return self.compact or self.delete or len(self.expirable.ids) >= FEWEST_SNAPSHOTS
 
     @property
     def words(self) -> str:
         says = f"{'to compact' if self.compact else 'no compaction'}: {self.why}"
-        return f"{says}; {amounts.counted(len(self.expirable), 'snapshot')} to expire" if self.expirable else says
+        says += f"; {amounts.counted(len(self.expirable.ids), 'snapshot')} to expire" if self.expirable.ids else ""
+        return f"{says}; files of expired snapshots to delete" if self.delete else says
 
 
 def due(pipeline: Pipeline, current_time: datetime, by_person: bool = False) -> tuple[Due, ...]:
@@ -61,8 +64,8 @@ def due(pipeline: Pipeline, current_time: datetime, by_person: bool = False) -> 
         return ()
     if not is_ours(pipeline, state.owner):  # its own pipeline knows what it has to keep
         return ()
-    needed_snapshots = readers.needed(table, pipeline)
-    duties = [_due_of(table, pipeline.table.identifier, pipeline.maintain, current_time, by_person, needed_snapshots)]
+    needs = readers.needs(table, pipeline)
+    duties = [_due_of(table, pipeline.table.identifier, pipeline.maintain, current_time, by_person, needs)]
     for side in pipeline.table.side_tables:
         side_table = metadata.read(catalog, side.identifier)
         if side_table is not None and side_table.main is not None:
@@ -79,18 +82,14 @@ def behind_a_run(pipeline: Pipeline, current_time: datetime) -> tuple[Due, ...]:
 
 
 def _due_of(
-    table: Metadata,
-    identifier: str,
-    maintain: Maintain,
-    current_time: datetime,
-    by_person: bool,
-    needed_snapshots: Set[int] = frozenset(),
+    table: Metadata, identifier: str, maintain: Maintain, current_time: datetime, by_person: bool, needs: Needs = NO_NEEDS
 ) -> Due:
     compact, why = _compaction(table, maintain, current_time, by_person)
     summary = metadata.summary(table.main)
     average = int(summary.get("total-files-size", 0)) // max(1, int(summary.get("total-data-files", 0)))
-    expirable = thinning.expirable(table, maintain, current_time, needed_snapshots)
-    return Due(identifier=identifier, compact=compact, why=why, average=average, expirable=expirable)
+    expirable = thinning.expirable(table, maintain, current_time, needs)
+    delete = file_lists.is_due(table, current_time)
+    return Due(identifier=identifier, compact=compact, why=why, average=average, expirable=expirable, delete=delete)
 
 
 def _compaction(table: Metadata, maintain: Maintain, current_time: datetime, by_person: bool) -> tuple[bool, str]:
@@ -119,10 +118,11 @@ def last_compaction(table: Metadata) -> tuple[datetime, int]:
         record = json.loads(table.properties[protocol.COMPACTED])
         return datetime.fromisoformat(record["at"]), int(record["files"])
     except (KeyError, ValueError, TypeError):
-        *_, oldest = table.ancestors()
+        *_, oldest = main_line(table)
         return table.published(oldest), 0
 
 
 def compacted(time: datetime, files: int) -> dict[str, str]:
-    """The property that records a compaction: its time, and the number of files after it."""
-    return {protocol.COMPACTED: json.dumps({"at": time.astimezone(timezone.utc).isoformat(timespec="seconds"), "files": files})}
+    """The properties that record the end of a compaction: its time, and the number of files after it."""
+    record = {"at": time.astimezone(timezone.utc).isoformat(timespec="seconds"), "files": files}
+    return {protocol.COMPACTED: json.dumps(record), protocol.COMPACTING: ""}

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import datetime
 
 from framework.core.iceberg import deletable_files, metadata, removal
 from framework.core.iceberg.jvm_state import names
 from framework.core.iceberg.lake import TableStore
-from framework.core.maintain import others
+from framework.core.iceberg.removal import Expiry
+from framework.core.maintain import file_lists, others
 from framework.core.spark.java_errors import CommitRefused
 from framework.plan import Catalog
 
 
-def expire(lake: TableStore, catalog: Catalog, identifier: str, snapshots: Collection[int]) -> tuple[int, int]:
+def expire(
+    lake: TableStore, catalog: Catalog, identifier: str, snapshots: Collection[int], later_than: datetime | None = None
+) -> tuple[int, int]:
     """Expires snapshots; returns the numbers of deleted snapshots and files. A file outside the table's folders stays, whatever
-    the metadata says, and so does a file that other metadata names. If it is unknown what other metadata names, all files stay."""
+    the metadata says, and so does a file that other metadata names. If it is unknown what other metadata names, all files stay. With
+    `later_than`, which is now, the files are only listed, to be deleted later."""
     table = lake.load(identifier)
     if table is None:
         raise CommitRefused(f"the table {identifier} is gone")
@@ -23,14 +28,30 @@ def expire(lake: TableStore, catalog: Catalog, identifier: str, snapshots: Colle
     expired_ids = [snapshot for snapshot in snapshots if snapshot not in heads and table.snapshot(snapshot) is not None]
     if not expired_ids:
         return 0, 0
-    collected = lake.spark._jvm.sluice.Collected()
-    removal.expire(lake, table, expired_ids, collected)
-    locations = collected.lines().split("\n") if collected.lines() else []
+    expiry = removal.begin_expiry(lake, table, expired_ids)
     files, folders = removal.own_files(lake, table)
-    current_table = metadata.read(catalog, identifier)
-    by_others = others.named(current_table, others.in_folder(current_table)) if current_table and locations else None
+    if later_than is not None:
+        _list_and_expire(lake, catalog, identifier, expiry, files.split_deletable(expiry.locations, folders)[0], later_than)
+        return len(expired_ids), 0
+    removal.expire(lake, table, expiry)
+    by_others = others.named_now(catalog, identifier) if expiry.locations else None
     if by_others is None:
         return len(expired_ids), 0
     return len(expired_ids), deletable_files.delete(
-        files, [location for location in locations if files.path(location) not in by_others], folders
+        files, [location for location in expiry.locations if files.path(location) not in by_others], folders
     )
+
+
+def _list_and_expire(
+    lake: TableStore, catalog: Catalog, identifier: str, expiry: Expiry, paths: Collection[str], current_time: datetime
+) -> None:
+    """Lists the files first: a process that dies behind the commit would leave them for ever."""
+    table = metadata.read(catalog, identifier)
+    if table is None:
+        raise CommitRefused(f"the table {identifier} is gone")
+    name = file_lists.write(table, expiry.snapshots, paths, current_time)
+    try:
+        removal.expire(lake, lake.load(identifier), expiry, lambda properties: file_lists.with_list(properties, name))
+    except CommitRefused:
+        file_lists.drop(table, name)
+        raise

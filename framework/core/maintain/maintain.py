@@ -13,7 +13,7 @@ from framework.core.context.context import Context
 from framework.core.iceberg import published
 from framework.core.iceberg.jvm_state import names, state
 from framework.core.iceberg.lake import TableStore
-from framework.core.maintain import compact, expire, orphans
+from framework.core.maintain import compact, delete_later, expire, orphans
 from framework.core.maintain.due import Due, due
 from framework.core.publish import side_tables
 from framework.core.publish.sweep import sweep
@@ -116,10 +116,15 @@ def _steps(context: Context, lake: TableStore, pipeline: Pipeline, identifier: s
             )
         else:
             yield duty.why
-        if expirable := _due(context, pipeline, identifier, False).expirable:
-            snapshots, files = expire.expire(lake, pipeline.table.catalog, identifier, expirable)
+        catalog = pipeline.table.catalog
+        if (expirable := _due(context, pipeline, identifier, False).expirable).ids:
+            later_than = context.clock() if expirable.are_read else None
+            snapshots, files = expire.expire(lake, catalog, identifier, expirable.ids, later_than)
             context.reached("expired")
-            yield f"{amounts.counted(snapshots, 'snapshot')} and {amounts.counted(files, 'file')} are gone"
+            files_text = "" if later_than else f" and {amounts.counted(files, 'file')}"
+            yield f"{amounts.counted(snapshots, 'snapshot')}{files_text} are gone"
+        if (duty.delete or byte_limit is None) and (count := delete_later.delete(lake, catalog, identifier, context.clock())):
+            yield f"{amounts.counted(count, 'file')} of earlier snapshots {'is' if count == 1 else 'are'} gone"
         if byte_limit is None and (count := orphans.delete_orphans(lake, pipeline, identifier, context.clock())):
             yield f"{amounts.counted(count, 'file')} that no commit names {'is' if count == 1 else 'are'} gone"
     except (CommitRefused, CommitUnknown) as error:

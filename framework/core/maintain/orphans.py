@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from framework.core.iceberg import deletable_files, metadata, moves
 from framework.core.iceberg.lake import TableStore
 from framework.core.iceberg.second_identity import second_pipeline
-from framework.core.maintain import others
+from framework.core.maintain import file_lists, others
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown
 from framework.plan import Pipeline
 from framework.sql.quote import identifier
@@ -58,6 +58,7 @@ def unnamed(lake: TableStore, pipeline: Pipeline, name: str, time_limit: datetim
     files, location = table.files, str(table.document["location"])
     in_folders = (path for folder in ("data", "metadata") for path in files.older(f"{location}/{folder}", time_limit))
     paths = {path for path in in_folders if not path.endswith(others.METADATA)}
+    paths -= file_lists.all_files(table) if paths else set()
     second = second_pipeline(pipeline).table.identifier
     names = [second] if name == pipeline.table.identifier and metadata.read(pipeline.table.catalog, second) is not None else []
     return paths - {files.path(path) for owner in (name, *names) for path in named(lake, pipeline, owner)} if paths else paths

@@ -8,6 +8,7 @@ from typing import Any
 from framework.core.iceberg import metadata, published
 from framework.core.iceberg.metadata import Metadata
 from framework.core.rules import protocol
+from framework.plan import Catalog
 from framework.plan.follower import is_follower_tag
 
 METADATA = ".metadata.json"
@@ -22,7 +23,10 @@ def named(table: Metadata, folder_files: Collection[str]) -> frozenset[str] | No
     paths: set[str] = set()
     try:
         for other_file in {path for path in folder_files if path.endswith(METADATA)} - own_files:
-            document = files.metadata(other_file)
+            try:
+                document = files.metadata(other_file)
+            except FileNotFoundError:  # the table's own, of which its log has dropped the oldest meanwhile
+                continue
             same = document.get("table-uuid") == table.uuid
             # No other catalog shows a table of bad rows: metadata files that its log no longer lists are its own.
             if protocol.OF not in table.properties or not same:
@@ -30,6 +34,15 @@ def named(table: Metadata, folder_files: Collection[str]) -> frozenset[str] | No
     except (ValueError, OSError):  # damaged, or a store that does not answer just now
         return None
     return frozenset(paths)
+
+
+def named_now(catalog: Catalog, identifier: str) -> frozenset[str] | None:
+    """The paths that other metadata in the table's folder names now. Commits may come meanwhile: files that are the table's own before or
+    after the folder is listed are no others."""
+    table = metadata.read(catalog, identifier)
+    folder_files = set(in_folder(table)) - own_of(table) if table else set()
+    current_table = metadata.read(catalog, identifier)
+    return named(current_table, folder_files) if current_table else None
 
 
 def naming(table: Metadata, folder_files: Collection[str], named_files: Collection[str]) -> Iterator[str]:

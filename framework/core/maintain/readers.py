@@ -1,38 +1,67 @@
-"""The snapshots of a table that other pipelines still have to read."""
+"""The snapshots of a table that other pipelines and its followers still have to read."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from framework.core.iceberg import metadata
+from framework.core.iceberg.main_line import main_line, number, own_position
 from framework.core.iceberg.metadata import Metadata
+from framework.core.maintain.thinning import Needs
 from framework.core.rules import protocol
-from framework.core.rules.protocol import Position
+from framework.core.rules.protocol import Position, parted
 from framework.plan import Catalog, DependentTable, Pipeline
 
+_NOTHING_READ = -1
 
-def needed(table: Metadata, pipeline: Pipeline) -> frozenset[int]:
-    """The snapshots that readers need: the last one that each has read, and for a reader of every commit also the later ones."""
-    return frozenset(id_ for reader in pipeline.readers for id_ in _needed(table, pipeline, reader))
+
+def needs(table: Metadata, pipeline: Pipeline) -> Needs:
+    """The snapshot up to which each reader has read, now and at each snapshot to which it can be rolled back. A reader of every commit
+    also needs the later ones."""
+    snapshots: set[int] = set()
+    unread: float = math.inf
+    for reader in pipeline.readers:
+        numbers = _read_numbers(table, pipeline, reader)
+        snapshots |= {id_ for id_, snapshot in table.snapshots.items() if number(snapshot) in numbers}
+        if reader.every_commit and numbers:
+            snapshots |= {entry["snapshot-id"] for entry in main_line(table) if number(entry) > numbers[0]}
+        unread = min(unread, _NOTHING_READ if reader.every_commit or not numbers else numbers[0])
+    unread = min((unread, *_followed(table, pipeline)))
+    # Of a row that waits, the snapshot of the batch that has tried it last says whether to try again.
+    return Needs(
+        snapshots=frozenset(snapshots), pinned=pipeline.is_pinned, unread=_NOTHING_READ if pipeline.rows_wait else unread
+    )
 
 
 def reached(table: Metadata, pipeline: Pipeline, catalog: Catalog, reader: str) -> int | None:
     """The number of the last commit that a reader's table has read; None if it has read nothing of this table."""
     reader_table = metadata.read(catalog, reader)
     text = reader_table.properties.get(protocol.POSITION) if reader_table else None
-    position = Position.read(text) if text else None
-    if position is None or position.topics.get(pipeline.table.identifier) != table.uuid:
+    return _reached(Position.read(text), table, pipeline) if text else None
+
+
+def _reached(position: Position, table: Metadata, pipeline: Pipeline) -> int | None:
+    identifier = pipeline.table.identifier
+    if position.topics.get(identifier) != table.uuid:
         return None
-    return next(iter(position.ends.values()), None)
+    return next((end for partition, end in position.ends.items() if parted(partition)[0] == identifier), None)
 
 
-def _needed(table: Metadata, pipeline: Pipeline, reader: DependentTable) -> Iterator[int]:
-    sequence = reached(table, pipeline, reader.catalog, reader.identifier)
-    if sequence is None:
-        return
-    for id_, snapshot in table.snapshots.items():
-        if snapshot.get("sequence-number") == sequence:
-            yield id_
-    for snapshot in table.ancestors() if reader.every_commit else ():
-        if (snapshot.get("sequence-number") or 0) > sequence:
-            yield snapshot["snapshot-id"]
+def _read_numbers(table: Metadata, pipeline: Pipeline, reader: DependentTable) -> list[int]:
+    """The numbers of the commits that a reader has reached: the current one first, and those of its snapshots."""
+    reader_table = metadata.read(reader.catalog, reader.identifier)
+    if reader_table is None:
+        return []
+    text = reader_table.properties.get(protocol.POSITION)
+    positions = [Position.read(text)] if text else []
+    positions += [position for snapshot in main_line(reader_table) if (position := own_position(snapshot))]
+    return [end for position in positions if (end := _reached(position, table, pipeline)) is not None]
+
+
+def _followed(table: Metadata, pipeline: Pipeline) -> Iterator[int]:
+    """The number of the last commit that each follower has shown. One that shows the newest commit alone needs no others."""
+    for follower in pipeline.also:
+        if not follower.latest_only:
+            shown_snapshot = table.snapshots.get(table.refs.get(follower.tag, -1))
+            yield number(shown_snapshot) if shown_snapshot else _NOTHING_READ

@@ -2,21 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+import math
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from itertools import islice
-from typing import Any
 
+from framework.core.iceberg.main_line import main_line, rules_line
 from framework.core.iceberg.metadata import Metadata
-from framework.core.iceberg.table_state import ancestors_of
+from framework.core.maintain import many_commits
 from framework.core.rules import protocol
 from framework.core.rules.protocol import Position
 from framework.plan import Maintain
 
 FLOOR = timedelta(minutes=10)
 """A snapshot that was the newest less than this time ago may still be read, and one that no branch has may still be worked on."""
+FLOOR_OF_MANY = timedelta(seconds=10)
+"""The same where commits are many and no pipeline reads the table: others read its files, which stay for longer."""
 _HOUR = 3600
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """The snapshots that other pipelines and followers need: `snapshots`; all that were the newest within `FLOOR` if they are `pinned`; and
+    later ones than the commit `unread` as long as those of a table with few commits."""
+
+    snapshots: Set[int] = frozenset()
+    pinned: bool = False
+    unread: float = math.inf
+
+
+NO_NEEDS = Needs()
+
+
+@dataclass(frozen=True)
+class Expirable:
+    """Snapshots that nothing needs. `are_read`: they are so new that their files may still be read."""
+
+    ids: tuple[int, ...]
+    are_read: bool
+
+
+NOT_ANY = Expirable((), False)
 
 
 def kept(times: Sequence[datetime], maintain: Maintain, current_time: datetime) -> frozenset[int]:
@@ -37,49 +65,31 @@ def kept(times: Sequence[datetime], maintain: Maintain, current_time: datetime) 
     return frozenset(indexes)
 
 
-def expirable(table: Metadata, maintain: Maintain, current_time: datetime, needed_ids: Set[int] = frozenset()) -> tuple[int, ...]:
-    """The snapshots that nothing needs: neither the policy, nor a branch or tag, nor the rules of publishing, nor other
-    pipelines, which need `needed_ids`."""
-    lineage = list(ancestors_of(table, None))
-    main_ids = [snapshot["snapshot-id"] for snapshot in _line(table)]
-    times = [table.published(table.snapshots[snapshot_id]) for snapshot_id in main_ids]
-    kept_ids = (
-        {main_ids[index] for index in kept(times, maintain, current_time)} | needed_ids | set(_protected(table, set(main_ids)))
-    )
+def expirable(table: Metadata, maintain: Maintain, current_time: datetime, needs: Needs) -> Expirable:
+    """The snapshots that nothing needs: neither the policy, nor a branch or tag, nor the rules of publishing, nor others."""
+    line = list(main_line(table))
+    main_ids = [snapshot["snapshot-id"] for snapshot in line]
+    times = [table.published(snapshot) for snapshot in line]
+    ages = [current_time - until for until in _until(times, current_time)]
+    unread = min(needs.unread, many_commits.rewritten_since(table, line, times, current_time))
+    many = frozenset(many_commits.indexes(table, line, times, unread)) if maintain.adapts else frozenset()
+    others = [index for index in range(len(line)) if index not in many]
+    kept_indexes = {others[index] for index in kept([times[index] for index in others], maintain, current_time)}
+    kept_indexes |= many_commits.kept(times, maintain, current_time) if many else frozenset()
+    kept_ids = {main_ids[index] for index in kept_indexes} | needs.snapshots | set(_protected(table, set(main_ids)))
     kept_ids |= {
         snapshot_id
-        for snapshot_id, until in zip(main_ids, _until(times, current_time), strict=True)
-        if current_time - until < FLOOR
+        for index, snapshot_id in enumerate(main_ids)
+        if ages[index] < (FLOOR_OF_MANY if index in many and not needs.pinned else FLOOR)
     }
     text = table.properties.get(protocol.POSITION)
-    kept_ids |= protocol.needed(lineage, Position.read(text) if text else None, kept_ids)
+    kept_ids |= protocol.needed(rules_line(line), Position.read(text) if text else None, kept_ids)
     other_ids = table.snapshots.keys() - set(main_ids)
     kept_ids |= {snapshot_id for snapshot_id in other_ids if current_time - table.published(table.snapshots[snapshot_id]) < FLOOR}
-    return tuple(snapshot_id for snapshot_id in table.snapshots if snapshot_id not in kept_ids)
-
-
-def _line(table: Metadata) -> Iterator[Mapping[str, Any]]:
-    """Main's snapshots, the newest first, also those behind others that have been thinned out."""
-    refs = table.document.get("refs") or {}
-    branches = [table.ancestors(ref["snapshot-id"]) for name, ref in refs.items() if ref["type"] == "branch" and name != "main"]
-    own_ids = {snapshot["snapshot-id"] for snapshot in table.ancestors()}
-    other_ids = {snapshot["snapshot-id"] for branch in branches for snapshot in branch} - own_ids
-    rest = {id_: snapshot for id_, snapshot in table.snapshots.items() if id_ not in other_ids}
-    newest_snapshot = table.main
-    while newest_snapshot is not None:
-        oldest = newest_snapshot
-        for snapshot in table.ancestors(newest_snapshot["snapshot-id"]):
-            yield snapshot
-            rest.pop(snapshot["snapshot-id"], None)
-            oldest = snapshot
-        if not oldest.get("parent-snapshot-id"):
-            return
-        older_snapshots = [snapshot for snapshot in rest.values() if _sequence(snapshot) < _sequence(oldest)]
-        newest_snapshot = max(older_snapshots, key=_sequence, default=None)
-
-
-def _sequence(snapshot: Mapping[str, Any]) -> int:
-    return snapshot.get("sequence-number") or 0
+    are_read = any(
+        age.total_seconds() < maintain.thin.all_for and id_ not in kept_ids for age, id_ in zip(ages, main_ids, strict=True)
+    )
+    return Expirable(tuple(snapshot_id for snapshot_id in table.snapshots if snapshot_id not in kept_ids), are_read)
 
 
 def _until(times: Sequence[datetime], current_time: datetime) -> Iterator[datetime]:

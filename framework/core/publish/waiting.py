@@ -13,6 +13,7 @@ from datetime import datetime
 from framework.base.clock import micros
 from framework.core.context.context import Context
 from framework.core.iceberg import metadata, table_state
+from framework.core.iceberg.main_line import main_line
 from framework.core.publish.bad_row_source import BadRowSource
 from framework.core.publish.batch import Backlog, Batch, next_batch, source_backlog
 from framework.core.rules import protocol
@@ -124,7 +125,7 @@ def _tries(pipeline: Pipeline) -> dict[int, _Try]:
     """The inputs of each batch's joins, by its number, as far back as the table has their snapshots."""
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
     tries: dict[int, _Try] = {}
-    for summary in map(metadata.summary, table.ancestors() if table else ()):
+    for summary in map(metadata.summary, main_line(table) if table else ()):
         if (position := summary.get(protocol.POSITION)) and (text := summary.get(protocol.JOINED)):
             tables = {name: id_ for name, id_ in json.loads(text).items() if name != pipeline.table.identifier}
             tries.setdefault(Position.read(position).batch, _Try(tables, int(summary.get(protocol.TIME, 0))))

@@ -32,6 +32,8 @@ REBUILT = "sluice.rebuilt"  # the uuid of the second table whose files the last 
 EMPTY = "sluice-empty"  # a tag on the first snapshot of a table that keeps state, which has no rows
 WRITE = "sluice.write"  # how a table that has one row per key was written, and by which keys
 COMPACTED = "sluice.compacted"  # when a table was last compacted; in the summary of the snapshot, that it is a compaction
+DELETE_LATER = "sluice.delete_later"  # the lists of files of expired snapshots that are deleted later
+COMPACTING = "sluice.compacting"  # the number of the commit of which files are being rewritten, and the second since when
 TAG = "sluice"  # on the snapshot that the position belongs to, which expiry then keeps
 
 KILL_POINTS = (

@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from framework.core.rules.packed import packed, unpacked
-from framework.core.rules.protocol import Partition, Position, TableState
+from framework.core.rules.protocol import Partition, Position, Standing, TableState, standing
 
 PROPERTY = "sluice.moves"
 ROLLBACK, REWIND, ACCEPT, ADOPT, NEW_TOPIC = "rollback", "rewind", "accept", "adopt", "new topic"
@@ -21,7 +21,8 @@ _MAX_MOVES = 50
 
 @dataclass(frozen=True, kw_only=True)
 class PositionMove:
-    """One move. A rollback undid `commits`, whose batches are numbered from the first to the last of `batches`."""
+    """One move. A rollback undid `commits`, whose batches are numbered from the first to the last of `batches`. Of commits with a number
+    above the first of `undone`, up to the second, main has none any more."""
 
     operation: str
     time: datetime
@@ -31,6 +32,7 @@ class PositionMove:
     main_after: int
     commits: int = 0
     batches: tuple[int, int] | None = None
+    undone: tuple[int, int] | None = None
 
 
 def recorded(properties: Mapping[str, str]) -> tuple[PositionMove, ...]:
@@ -47,10 +49,13 @@ def with_move(
     """The property after one more move, from the table's state `before` to `position`. `main` is where a rollback puts it."""
     undone = _undone(before, before.main if main is None else main)
     batches = [Position.read(snapshot).batch for snapshot in undone if snapshot]
+    # Of batches in between, snapshots may have expired.
+    commit_count = max(len(undone), max(batches) - min(batches) + 1) if batches else len(undone)
     move = PositionMove(
         operation=operation, time=datetime.now(timezone.utc), batch=position.batch, ends=position.ends,
         main_before=before.main, main_after=before.main if main is None else main,
-        commits=len(undone), batches=(min(batches), max(batches)) if batches else None,
+        commits=commit_count, batches=(min(batches), max(batches)) if batches else None,
+        undone=_undone_numbers(before, main),
     )  # fmt: skip
     moves = (*recorded({PROPERTY: text} if text else {}), move)[-_MAX_MOVES:]
     return {PROPERTY: json.dumps([_written(move) for move in moves], separators=(",", ":"))}
@@ -66,18 +71,32 @@ def _undone(state: TableState, main: int) -> list[str | None]:
     return positions
 
 
+def _undone_numbers(before: TableState, main: int | None) -> tuple[int, int] | None:
+    """The numbers of undone commits: of those since the one to which main goes back; or, where another program had put main back, of those
+    up to the position's, above the last one that main has. Main has gone on from there since, with greater numbers."""
+    if main is not None and main in before.snapshots and before.main in before.snapshots:
+        return before.snapshots[main].sequence, before.snapshots[before.main].sequence
+    position = before.position
+    if position is None or standing(before) is not Standing.ROLLED_BACK:
+        return None
+    snapshot = before.snapshots.get(before.main)
+    while snapshot is not None and snapshot.sequence >= position.sequence:
+        snapshot = before.snapshots.get(snapshot.parent or -1)
+    return snapshot.sequence if snapshot else 0, position.sequence
+
+
 def _written(move: PositionMove) -> dict[str, object]:
     return {
         "operation": move.operation, "time": move.time.isoformat(timespec="milliseconds"), "batch": move.batch,
         "ends": packed(move.ends), "main_before": move.main_before, "main_after": move.main_after,
         **({"commits": move.commits} if move.commits else {}), **({"batches": move.batches} if move.batches else {}),
+        **({"undone": move.undone} if move.undone else {}),
     }  # fmt: skip
 
 
 def _read(fields: Mapping[str, Any]) -> PositionMove:
-    first_last = fields.get("batches")
+    pairs = {name: tuple(fields[name]) for name in ("batches", "undone") if fields.get(name)}
     values: dict[str, Any] = {
-        **fields, "time": datetime.fromisoformat(fields["time"]), "ends": unpacked(fields["ends"]),
-        "batches": tuple(first_last) if first_last else None,
+        **fields, **pairs, "time": datetime.fromisoformat(fields["time"]), "ends": unpacked(fields["ends"]),
     }  # fmt: skip
     return PositionMove(**values)

@@ -6,6 +6,7 @@ becomes a bad row only if the registry answers that it has no such schema.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterable
@@ -33,12 +34,15 @@ class UnknownSchemas(Exception):
 @dataclass
 class LiveSchemas:
     """The schemas of one process, for all of its threads, one at a time. `also` has schemas outside the topic's subject, by topic and id;
-    None: the registry has none. `patience`: seconds for a registry without which no batch can be."""
+    None: the registry has none. `patience`: seconds for a registry without which no batch can be; `rest`: seconds for which the answer
+    holds that a subject has no other schemas."""
 
     plan: Plan
     also: dict[str, dict[int, Schema | None]] = field(default_factory=dict)
     _: KW_ONLY
     patience: float = REGISTRY_FOR_BATCH
+    rest: float = 0.0
+    _unmoved: dict[tuple[str, str], float] = field(default_factory=dict)  # since when, by cluster and subject
     _absent: dict[tuple[str, int], float] = field(default_factory=dict)
     _registries: dict[str, Registry] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
@@ -81,6 +85,15 @@ class LiveSchemas:
         return self._replanned(pipeline)
 
     def _moved(self, topic: Topic, registered: PlannedSubject) -> bool:
+        key = (topic.cluster.name, registered.subject)
+        if time.monotonic() < self._unmoved.get(key, -math.inf) + self.rest:
+            return False
+        is_moved = self._asked(topic, registered)
+        if not is_moved:
+            self._unmoved[key] = time.monotonic()
+        return is_moved
+
+    def _asked(self, topic: Topic, registered: PlannedSubject) -> bool:
         try:
             numbers = self._registry(topic, REGISTRY if registered.numbers else self.patience).numbers(registered.subject)
         except UnreachableError:

@@ -21,6 +21,7 @@ from framework.plan import Pipeline
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0  # seconds after failures
 _SOON = 1.0  # seconds between two turns of a pipeline that runs whenever there is something
+_LEAST = 0.1  # the same if no other pipeline has had one in the meantime
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +82,15 @@ class Schedule:
         due_slots = [slot for slot in self if not self.runs(slot.pipeline.name) and self._is_due(slot)]
         return [slot.pipeline for slot in sorted(due_slots, key=lambda slot: slot.ended)]
 
+    def alone(self) -> list[Pipeline]:
+        """The pipeline that runs on new data and may have a turn before its time, since no other one has had any for a second."""
+        recent = [slot for slot in self if slot.ended > self._now() - _SOON]
+        is_quiet = not self.under_way and len(recent) == 1
+        return [slot.pipeline for slot in recent if is_quiet and self._may_begin_early(slot)]
+
+    def _may_begin_early(self, slot: Slot) -> bool:
+        return slot.pipeline.run.on_new_data and not slot.failures and slot.ended + _LEAST <= self._now()
+
     def _is_due(self, slot: Slot) -> bool:
         return slot.due <= self._now() and (slot.fires is None or slot.has_rest or slot.fires <= self._clock())
 
@@ -93,7 +103,7 @@ class Schedule:
         self.under_way.discard(name)
         if name in self:
             pipeline, began = self[name].pipeline, self[name].began
-            due = self._now() if has_rest or self[name].is_woken else max(self._now(), began + (pipeline.run.every or _SOON))
+            due = self._now() if has_rest or self[name].is_woken else max(self._now(), began + _every(pipeline))
             self._change(
                 name, has_rest=has_rest, ended=self._now(), due=due, fires=self._fires(pipeline), failures=0, error=None
             )  # fmt: skip
@@ -149,3 +159,8 @@ class Schedule:
 
     def _change(self, name: str, **fields: object) -> None:
         self._slots[name] = replace(self._slots[name], **fields)  # type: ignore[arg-type]
+
+
+def _every(pipeline: Pipeline) -> float:
+    """The seconds between the beginnings of two turns."""
+    return _SOON if pipeline.run.on_new_data else pipeline.run.every or _SOON

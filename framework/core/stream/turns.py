@@ -46,6 +46,7 @@ class Turns:
         """The pipelines for which there is something to do, in the order of their turns. At its time, one with a cron schedule always has
         a turn. At once at most so many are under way whose last turns failed: each may wait long for what does not answer."""
         wanting = [pipeline for pipeline in self.schedule.ready() if self._wants(pipeline)]
+        wanting = wanting or [pipeline for pipeline in self.schedule.alone() if self._wants(pipeline)]
         doubtful_names = [pipeline.name for pipeline in wanting if self.schedule[pipeline.name].failures]
         under_way = sum(name in self.schedule and self.schedule[name].failures > 0 for name in self.schedule.under_way)
         left_out = set(doubtful_names[max(0, most_doubtful - under_way) :])

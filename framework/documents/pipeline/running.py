@@ -36,5 +36,6 @@ def maintain(spec: WrittenPipeline) -> Maintain:
         keep_snapshots_for=written.keep_snapshots_for,
         keep_at_least=written.keep_at_least,
         thin=Thin(all_for=thin.all_for, then_every=thin.then_every, for_=thin.for_, then_every_hour=thin.then_every_hour),
+        adapts=written.node.get("thin") is None,
         orphans_after=written.orphans_after,
     )

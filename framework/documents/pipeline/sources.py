@@ -122,15 +122,16 @@ def problems(spec: WrittenPipeline, pipeline: Pipeline) -> Iterator[Problem]:
 
 
 def with_readers(pipelines: Sequence[Pipeline]) -> Iterator[Pipeline]:
-    """Returns the pipelines, each with the readers of its table's changes."""
+    """Returns the pipelines, each with the readers of its table, and whether others look rows up in it."""
+    pinned_names = {table.pipeline for reader in pipelines for table in reader.looked_up}
     for pipeline in pipelines:
         dependents = (
             DependentTable(reader.table.catalog, reader.table.identifier, read_table.reads == "commits")
             for reader in pipelines
             for read_table in reader.read_tables
-            if not reader.computes_all and read_table.pipeline == pipeline.name
+            if read_table.pipeline == pipeline.name
         )
-        yield replace(pipeline, readers=tuple(dependents))
+        yield replace(pipeline, readers=tuple(dependents), is_pinned=pipeline.name in pinned_names)
 
 
 def order_columns(into: WrittenInto, source: TableChanges) -> tuple[Column, ...]:

@@ -29,7 +29,11 @@ class Maintain(OptionGroup):
     compact_every: Duration = option("How often small files are compacted.", default=COMPACT_EVERY, at_least="1m", example="1h")
     keep_snapshots_for: Duration = option("How long old snapshots are kept.", default=7 * 86400, at_least="1h", example="7d")
     keep_at_least: int = option("How many snapshots are kept, however old.", default=20, at_least=1, example="20")
-    thin: Thin = option("How old snapshots are thinned out.", default=Thin(), example="{all_for: 1h, then_every: 1m, for: 1d}")
+    thin: Thin = option(
+        "How old snapshots are thinned out. If it is not given, fewer are kept where commits come faster than each ten seconds.",
+        default=Thin(),
+        example="{all_for: 1h, then_every: 1m, for: 1d}",
+    )
     orphans_after: Duration = option(
         "The age from which `sluice maintain` deletes a file that no commit names.",
         default=3 * 86400,

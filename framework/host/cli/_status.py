@@ -71,6 +71,8 @@ def _details(status: Status, shared: Container[Reason]) -> Iterator[Text]:
     watched, name = status.progress, status.pipeline.name
     if status.paused:
         yield Text(hinted(f"  paused {ago(status.age(status.paused))}: `sluice resume {name}` resumes it"), style="yellow")
+    if status.streamed_by:
+        yield Text(f"  streamed by {status.streamed_by}")
     for reason in status.reasons:
         if replace(reason, do=_ALL) not in shared:
             since = f"the last run, {ago(status.age(reason.time))}: " if reason.time else ""

@@ -37,14 +37,14 @@ def command(name: str, limit: int, partitions: bool, as_json: bool, specs: Path,
     `compaction`, `forget`, `rebuild` and `replay` are commits too. `rollback`, `rewind`, `accept`, `adopt` and `new topic` move the
     table's position without a batch; `→` stands before the offset to which they moved it. `spec changed` marks the first batch of a
     changed spec, `rebuilt` a rebuild, which reads all messages again. `position moved`: it was moved before that batch, and nothing
-    records by what. For the last two, the start offsets are unknown. Times are UTC; `rollback --to` takes
-    them as they are printed.
+    records by what. `commits before it have expired`: older ones are there. For the last three, the start offsets are unknown. Times are
+    UTC; `rollback --to` takes them as they are printed.
 
     --json: {pipeline, table, expired, rolled_back, commits}; each commit has snapshot_id (as text: it has more digits than JSON's
     numbers; null if it only moved the position), at, by, operation, batch, rows_added, rows_deleted, bad_rows, offsets [{topic,
-    partition, from, to}], spec, spec_changed, position_moved, rebuilt and, of a rollback, undone {from_snapshot, to_snapshot,
-    commits, batches [first, last]}. Null means unknown; batch is null if the commit is not a batch of Sluice's, and 0 if it
-    created the table.
+    partition, from, to}], spec, spec_changed, position_moved, rebuilt, older_expired (commits before it are gone, older ones
+    are there) and, of a rollback, undone {from_snapshot, to_snapshot, commits, batches [first, last]}. Null means unknown; batch is
+    null if the commit is not a batch of Sluice's, and 0 if it created the table.
 
     Example: sluice history flagged_stock_trades --limit 5
     """
@@ -98,6 +98,7 @@ def _row(commit: Commit, partitions: bool) -> tuple[str, ...]:
     remarks += ["spec changed"] if commit.spec_changed else []
     remarks += ["position moved"] if commit.moved else []
     remarks += ["rebuilt"] if commit.by_rebuild else []
+    remarks += ["commits before it have expired"] if commit.older_expired else []
     bad = "" if not commit.batch or commit.move else "?" if commit.bad is None else f"{commit.bad:,}"
     return (
         iso_times.text(commit.time), "" if commit.batch is None else f"{commit.batch:,}", commit.operation, rows, bad,
@@ -188,6 +189,7 @@ def _commit(commit: Commit) -> dict[str, Any]:
         "spec_changed": commit.spec_changed,
         "position_moved": commit.moved,
         "rebuilt": commit.by_rebuild,
+        "older_expired": commit.older_expired,
         "undone": _undone_document(commit),
     }
 

@@ -24,7 +24,7 @@ def command(names: tuple[str, ...], dry_run: bool, specs: Path, environment: str
     are marked as deleted leave their files, and snapshots that are no longer kept go, with the files that only they had.
 
     No row changes. Runs may go on meanwhile: where one of them commits first, the rest is left to the next time. A snapshot
-    stays as long as the position, a branch or a tag needs it, and at least ten minutes after it was the newest.
+    stays as long as the position, a branch or a tag needs it, and its files at least ten minutes after it was the newest.
 
     Example: sluice maintain flagged_stock_trades --dry-run
     """

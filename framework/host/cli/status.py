@@ -48,10 +48,10 @@ def command(names: tuple[str, ...], partitions: bool, again: bool, as_json: bool
     A table is fresh if it is caught up, or its last commit is not older than `fresh_within`.
 
     --json: {environment, at, tables}; each table has pipeline, table, catalog, state, reasons [{code, message, hint, do,
-    suspended, at}], paused_since, lag {records, newest_event, newest_event_seconds, newest_event_column}, last_commit, batch,
-    rows, bad_rows, bad_rows_waiting, files, bytes, freshness {within_seconds, fresh}, also [{to, state, rows_waiting, code,
-    message, hint}], maintenance [{table, says}], location, metadata_file, snapshot_id (as text: it has more digits than JSON's
-    numbers) and offsets [{topic, partition, position, end, lag}]. Null means unknown.
+    suspended, at}], paused_since, streamed_by (the process of `sluice stream`), lag {records, newest_event, newest_event_seconds,
+    newest_event_column}, last_commit, batch, rows, bad_rows, bad_rows_waiting, files, bytes, freshness {within_seconds, fresh},
+    also [{to, state, rows_waiting, code, message, hint}], maintenance [{table, says}], location, metadata_file, snapshot_id (as
+    text: it has more digits than JSON's numbers) and offsets [{topic, partition, position, end, lag}]. Null means unknown.
 
     Exit status: 0, or 1 if a table is failing or suspended, what `also` names does not get its rows, or the specs have
     problems; 2 wrong usage.
@@ -138,6 +138,7 @@ def _table(status: Status) -> dict[str, Any]:
         "state": status.state,
         "reasons": [_reason(reason) for reason in status.reasons],
         "paused_since": _time(status.paused),
+        "streamed_by": status.streamed_by,
         "lag": {
             "records": watched.lag,
             "newest_event": _time(status.newest_event),

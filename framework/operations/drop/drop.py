@@ -17,6 +17,7 @@ from framework.base.patience import TOPIC_DELETED
 from framework.core.iceberg import deletable_files, metadata, second_identity, table_state
 from framework.core.iceberg.jvm_state import attempts_of
 from framework.core.kafka.cluster import client_settings
+from framework.core.maintain import file_lists
 from framework.core.rules import attempts, forgotten, protocol, refusals
 from framework.plan import Catalog, Pipeline, Plan, SecretStore, Topic
 from framework.systems import catalogs
@@ -147,7 +148,9 @@ def files_of(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Returns the files of a table that may be deleted, and those that stay. `rows` includes the files of its rows."""
     file_store = catalogs.client_of(catalog).files_of(".".join(table.name()))
-    existing_files = file_store.existing(set(_named(table, rows)))
+    table_metadata = metadata.read(catalog, ".".join(table.name()))
+    listed_files = file_lists.all_files(table_metadata) if table_metadata and rows else set()
+    existing_files = file_store.existing(listed_files | set(_named(table, rows)))
     return file_store.split_deletable(existing_files, file_store.folders(table.metadata.location, *more_folders))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from framework.base.home import home, private, put, read
 from framework.core.iceberg import deletable_files, metadata, removal
 from framework.core.iceberg.lake import TableStore
-from framework.core.maintain import orphans, others
+from framework.core.maintain import file_lists, orphans, others
 from framework.plan import Pipeline
 
 _FOLDER = "forget"
@@ -35,7 +35,8 @@ class Expiring:
     def remember(self) -> Set[str]:
         """Records all files of the table, with those that an earlier process recorded, and returns them."""
         private(_FOLDER)
-        files = self._named() | set(_noted(self.note))
+        table = metadata.read(self.pipeline.table.catalog, self.name)
+        files = self._named() | set(_noted(self.note)) | (file_lists.all_files(table) if table else set())
         put(self.note, json.dumps(sorted(files)))
         return files
 

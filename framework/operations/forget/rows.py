@@ -12,10 +12,11 @@ from typing import Any
 
 from framework.base.errors import SluiceError
 from framework.core.context.context import Context
-from framework.core.iceberg import moves, removal, state_branches
+from framework.core.iceberg import metadata, moves, removal, state_branches
 from framework.core.iceberg.commit import again
 from framework.core.iceberg.jvm_state import state
 from framework.core.iceberg.lake import TableStore
+from framework.core.iceberg.main_line import main_line
 from framework.core.maintain.compact import compact
 from framework.core.maintain.due import Due
 from framework.core.rules import attempts, forgotten, protocol
@@ -147,14 +148,12 @@ def without_deleted(lake: TableStore, table: Any) -> None:
 
 def _ended(lake: TableStore, pipeline: Pipeline, digest: str) -> Any | None:
     """The newest commit of `forget`, if it is the last one for these keys."""
-    table = _table(lake, pipeline)
-    snapshot = table.currentSnapshot()
-    while snapshot is not None:
-        summary_digest = snapshot.summary().get(FORGETS)
-        if summary_digest is not None:
-            return snapshot if summary_digest == digest else None
-        snapshot = None if snapshot.parentId() is None else table.snapshot(snapshot.parentId())
-    return None
+    table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
+    forgets = (snapshot for snapshot in main_line(table) if FORGETS in metadata.summary(snapshot)) if table else iter(())
+    last_snapshot = next(forgets, None)
+    if last_snapshot is None or metadata.summary(last_snapshot)[FORGETS] != digest:
+        return None
+    return _table(lake, pipeline).snapshot(last_snapshot["snapshot-id"])
 
 
 def _settle(lake: TableStore, pipeline: Pipeline, end_snapshot: Any) -> None:

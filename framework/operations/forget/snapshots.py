@@ -18,6 +18,7 @@ from framework.core.follow import follow, waiting
 from framework.core.iceberg import metadata, published
 from framework.core.iceberg.commit import RETRY_HINT, again
 from framework.core.iceberg.lake import TableStore
+from framework.core.iceberg.main_line import main_line
 from framework.core.iceberg.metadata import Metadata
 from framework.core.iceberg.updates import without_own
 from framework.core.maintain import expire, readers
@@ -139,7 +140,7 @@ def _since(table: Metadata, end_snapshot: int | None) -> set[int]:
     """The snapshots of main and of states since `end_snapshot`, to which the table can be rolled back."""
     if end_snapshot is None:
         return set()
-    main_ids = [ancestor["snapshot-id"] for ancestor in table.ancestors()]
+    main_ids = [main_snapshot["snapshot-id"] for main_snapshot in main_line(table)]
     if end_snapshot not in main_ids:
         message = "the table was rolled back meanwhile"
         raise SluiceError("table-busy", message, RETRY_HINT)

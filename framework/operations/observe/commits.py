@@ -1,17 +1,18 @@
 """The commits of a table, from its metadata and that of its bad rows. Read-only.
 
-Limit: expired snapshots are missing. Where the position was moved without a batch, by `sluice accept` or for a new topic, the start of the
-next batch is unknown; so is that of a rebuild.
+Limit: expired snapshots are missing. The start of a batch is unknown if it was a rebuild, if commits before it have expired, or if the
+position was moved without a batch, by `sluice accept` or for a new topic, and nothing records that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from framework.core.iceberg import metadata
+from framework.core.iceberg.main_line import gaps, main_line
 from framework.core.iceberg.metadata import Metadata
 from framework.core.rules import forgotten, protocol
 from framework.core.rules.protocol import Partition, Position
@@ -42,6 +43,7 @@ class Commit:
     spec_changed: bool = False  # whether the spec changed since the batch before
     moved: bool = False  # whether the position was moved since the batch before
     by_rebuild: bool = False  # whether a rebuild made it
+    older_expired: bool = False  # whether commits right before it have expired
     move: MainMove | None = None
 
 
@@ -63,16 +65,31 @@ def history(pipeline: Pipeline) -> History | None:
     text = table.properties.get(protocol.POSITION)
     position = Position.read(text) if text else None
     bad_counts = _bad_rows_by_attempt(pipeline, metadata.read(pipeline.table.catalog, pipeline.table.bad_rows), position)
-    snapshots = list(table.ancestors())
+    snapshots = list(main_line(table))
     moves = main_moves(table)
     listed_snapshots = [snapshot for snapshot in snapshots if not _is_part_of(snapshot, moves)]
-    commits = _with_changes([_commit(table, snapshot, position, bad_counts) for snapshot in listed_snapshots], moves)
+    ids_above_gaps = frozenset(_above_gaps(snapshots, {snapshot["snapshot-id"] for snapshot in listed_snapshots}))
+    listed_commits = [_commit(table, snapshot, position, bad_counts) for snapshot in listed_snapshots]
+    marked_commits = [
+        (replace(commit, older_expired=commit.snapshot in ids_above_gaps), commit_position)
+        for commit, commit_position in listed_commits
+    ]
+    commits = _with_changes(marked_commits, moves)
     commits_and_moves = tuple(_with_moves([commit for commit, _ in commits], moves))
     main_ids = {snapshot["snapshot-id"] for snapshot in snapshots}
     former_ids = {snapshot["snapshot-id"] for snapshot in table.document.get("snapshot-log") or ()} - main_ids
     expired = bool(snapshots) and snapshots[-1].get("parent-snapshot-id") is not None
     rolled_back = len(former_ids & table.snapshots.keys())
     return History(commits_and_moves, expired, rolled_back, position.spec if position else "")
+
+
+def _above_gaps(snapshots: Sequence[Mapping[str, Any]], listed_ids: Set[int]) -> Iterator[int]:
+    """The ids of the listed snapshots between which and the next one listed a snapshot has expired."""
+    gap_ids, last_listed = gaps(snapshots), None
+    for snapshot in snapshots[:-1]:
+        last_listed = snapshot["snapshot-id"] if snapshot["snapshot-id"] in listed_ids else last_listed
+        if snapshot["snapshot-id"] in gap_ids and last_listed is not None:
+            yield last_listed
 
 
 def _is_part_of(snapshot: Mapping[str, Any], moves: Sequence[MainMove]) -> bool:
@@ -162,11 +179,13 @@ def _with_changes(
         if commit_position is None or commit_position.attempt == protocol.BORN or commit.batch is None:
             yield commit, commit_position
             continue
-        previous_position = next((position for _, position in commits[index + 1 :] if position is not None), None)
+        previous_index = next((older for older in range(index + 1, len(commits)) if commits[older][1] is not None), len(commits))
+        previous_position = commits[previous_index][1] if previous_index < len(commits) else None
+        has_gap = any(newer_commit.older_expired for newer_commit, _ in commits[index:previous_index])
         is_known = commit_position.batch - 1 in moved_ends or (
             previous_position is not None and commit_position.batch == previous_position.batch + 1
         )
-        is_moved = previous_position is not None and not is_known and not commit_position.is_rebuild
+        is_moved = previous_position is not None and not is_known and not commit_position.is_rebuild and not has_gap
         starts = (
             moved_ends.get(commit_position.batch - 1, previous_position.ends if previous_position else {})
             if is_known and not commit_position.is_rebuild
@@ -197,14 +216,14 @@ def _bad_rows_by_attempt(
     if pipeline.bad_rows == "drop":
         return None
     counts: dict[str, int | None] = {"": 0}
-    snapshot: Mapping[str, Any] = {}
-    for snapshot in table.ancestors() if table else ():
+    snapshots = list(main_line(table)) if table else []
+    for snapshot in snapshots:
         summary = metadata.summary(snapshot)
         source = table.snapshots.get(int(summary["source-snapshot-id"])) if table and "source-snapshot-id" in summary else None
         attempt = summary.get(protocol.ATTEMPT) or metadata.summary(source).get(protocol.ATTEMPT)
         if attempt:
             counts[attempt] = int(summary.get("added-records", 0))
-    if snapshot.get("parent-snapshot-id") is not None:
+    if gaps(snapshots):
         counts[""] = None  # it may have expired
     if position:
         counts[position.attempt] = position.bad

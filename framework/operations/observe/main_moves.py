@@ -10,9 +10,9 @@ from datetime import datetime, timezone
 from itertools import pairwise
 
 from framework.core.iceberg import metadata
+from framework.core.iceberg.main_line import batch_of
 from framework.core.iceberg.metadata import Metadata
-from framework.core.rules import protocol, recorded_moves
-from framework.core.rules.protocol import Position
+from framework.core.rules import recorded_moves
 from framework.core.rules.recorded_moves import ROLLBACK, PositionMove
 
 
@@ -78,14 +78,6 @@ def _undone(table: Metadata, before: int, after: int) -> tuple[Sequence[int], in
         (snapshot["snapshot-id"] for snapshot in table.ancestors(after) if snapshot["snapshot-id"] in ancestor_ids), None
     )
     return ((), None) if common is None else (ancestor_ids[: ancestor_ids.index(common)], common)
-
-
-def batch_of(table: Metadata, snapshot: int) -> int | None:
-    """The batch of a snapshot, or of its nearest ancestor that names one; None if unknown."""
-    for ancestor in table.ancestors(snapshot):
-        if text := metadata.summary(ancestor).get(protocol.POSITION):
-            return Position.read(text).batch
-    return None
 
 
 def _rows(table: Metadata, before: int, after: int) -> int | None:

@@ -16,6 +16,7 @@ from framework.core.maintain.due import Due, behind_a_run
 from framework.core.rules import attempts, journal
 from framework.core.rules.journal import CHECKED, FailedRun, RunRecord
 from framework.core.rules.protocol import BORN, Position
+from framework.core.run import leases
 from framework.operations.observe.followers import FollowerState, follower_states
 from framework.operations.observe.progress import PipelineProgress, newest_event, read_progress
 from framework.plan import Pipeline, Plan
@@ -53,6 +54,7 @@ class Status:
     fresh: bool | None
     maintenance: tuple[Due, ...] = ()  # the maintenance that the next run does
     followers: tuple[FollowerState, ...] = ()
+    streamed_by: str | None = None  # the process of this machine that keeps the table up to date
 
     @property
     def bad(self) -> bool:
@@ -111,7 +113,8 @@ def _status(plan: Plan, pipeline: Pipeline, progresses: Mapping[str, PipelinePro
         with suppress(SluiceError):  # `progress` could not read it either, and has the error
             latest_event = newest_event(pipeline)
             followers = tuple(follower_states(pipeline, progress.table_metadata, record))
-    return replace(status_from(pipeline, progress, record, latest_event, current_time, waits_before), followers=followers)
+    status = status_from(pipeline, progress, record, latest_event, current_time, waits_before)
+    return replace(status, followers=followers, streamed_by=leases.owner(pipeline.journal_name))
 
 
 def status_from(

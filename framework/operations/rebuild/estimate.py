@@ -13,6 +13,7 @@ from dataclasses import KW_ONLY, dataclass
 from framework.base.amounts import counted
 from framework.base.errors import BatchError
 from framework.core.iceberg import metadata, table_state
+from framework.core.iceberg.main_line import main_line
 from framework.core.iceberg.metadata import Metadata
 from framework.core.iceberg.second_identity import resume_position, second_pipeline
 from framework.core.kafka.backlog import SPEED, Waiting, waiting
@@ -163,7 +164,7 @@ def lost_rows(
 
 def foreign_commits(table: Metadata) -> Iterator[ForeignCommit]:
     """Commits of other programs since the table was created or rebuilt, without those that only rewrite files."""
-    for snapshot in table.ancestors():
+    for snapshot in main_line(table):
         summary = metadata.summary(snapshot)
         operation = summary.get("operation", "")
         if any(key.startswith("sluice.") for key in summary):
@@ -218,7 +219,7 @@ def _of_former_topic(table: Metadata, topic_state: TopicState, name: str) -> Ite
 
 def _positions(table: Metadata) -> Iterator[tuple[Mapping[str, str], Position]]:
     """The summary and the position of each of the table's own commits since it was created or rebuilt, the newest first."""
-    for snapshot in table.ancestors():
+    for snapshot in main_line(table):
         summary = metadata.summary(snapshot)
         if protocol.POSITION in summary:
             yield summary, Position.read(summary[protocol.POSITION])
@@ -228,7 +229,7 @@ def _positions(table: Metadata) -> Iterator[tuple[Mapping[str, str], Position]]:
 
 def _offsets_at_birth(table: Metadata | None) -> Mapping[Partition, int]:
     """The offsets at which the table began to read; empty where that commit has expired."""
-    for snapshot in table.ancestors() if table else ():
+    for snapshot in main_line(table) if table else ():
         summary = metadata.summary(snapshot)
         if protocol.POSITION in summary and _is_birth(summary):
             return Position.read(summary[protocol.POSITION]).ends

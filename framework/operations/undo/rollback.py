@@ -14,10 +14,12 @@ from framework.base.errors import RefusedError, SluiceError
 from framework.core.context.context import Context
 from framework.core.iceberg import metadata, table_state
 from framework.core.iceberg.at import Moment, main_at, newest_until, snapshot_at
+from framework.core.iceberg.main_line import batch_of, gaps, main_line, rules_line
 from framework.core.iceberg.metadata import Metadata
-from framework.core.rules import protocol, refusals
+from framework.core.rules import refusals
 from framework.core.rules.protocol import Position, TableState
 from framework.core.rules.refusals import Acceptance
+from framework.core.sources import commits
 from framework.plan import Keyed, Pipeline
 
 
@@ -51,13 +53,14 @@ def judged(context: Context, pipeline: Pipeline, target: Moment) -> Rollback:
     snapshot = (
         newest_until(table, pipeline.name, name, target) if isinstance(target, datetime) else snapshot_at(table, name, target)
     )
-    main_ids = [ancestor["snapshot-id"] for ancestor in table.ancestors()]
+    main_ids = [main_snapshot["snapshot-id"] for main_snapshot in main_line(table)]
     if snapshot not in main_ids:
         hint = f"`sluice history {pipeline.name}` lists those that it has"
         raise SluiceError(
             "no-such-snapshot", f"{pipeline.table.identifier} does not have the rows of snapshot {snapshot} now", hint
         )
-    meaning = _meaning(context, pipeline, table, replace(state, snapshots=_all_snapshots(table)), snapshot)
+    snapshots = {main_snapshot.id: main_snapshot for main_snapshot in rules_line(list(main_line(table)))}
+    meaning = _meaning(context, pipeline, table, replace(state, snapshots=snapshots), snapshot)
     main_then = main_at(table, target) if isinstance(target, datetime) else None
     return meaning if main_then in main_ids else replace(meaning, undone_before=main_then)
 
@@ -69,12 +72,13 @@ def _meaning(context: Context, pipeline: Pipeline, table: Metadata, state: Table
     if isinstance(new_position, str):
         message = f"snapshot {snapshot} of {pipeline.table.identifier} says no offsets to return to"
         raise RefusedError("cannot-roll-back", message, _other_way(pipeline, state, position))
+    _refuse_expired_sources(pipeline, new_position)
     missing_count = 0 if pipeline.read_tables else sum(_missing_messages(context, pipeline, new_position, position).values())
     snapshot_entry, main_entry = table.snapshots[snapshot], table.snapshots[state.main]
     return Rollback(
         snapshot=snapshot,
         time=table.published(snapshot_entry),
-        undone=[ancestor["snapshot-id"] for ancestor in table.ancestors()].index(snapshot),
+        undone=_undone(table, snapshot, position),
         rows=metadata.rows(metadata.summary(main_entry)),
         rows_then=metadata.rows(metadata.summary(snapshot_entry)),
         messages=refusals.messages_between(new_position.ends, position.ends),
@@ -82,6 +86,16 @@ def _meaning(context: Context, pipeline: Pipeline, table: Metadata, state: Table
         undone_before=None,
         moves=Acceptance("", new_position, state, main=snapshot),
     )
+
+
+def _refuse_expired_sources(pipeline: Pipeline, new_position: Position) -> None:
+    """Refuses to go back to where the next changes of a table that is read are unknown: the commit up to which it was read is gone."""
+    for source in pipeline.read_tables:
+        table, sequence = metadata.read(source.catalog, source.identifier), new_position.ends.get(source.partition)
+        if table is not None and sequence is not None and commits.of_number(table, sequence) is None:
+            message = f"commit {sequence} of {source.identifier}, up to which {pipeline.name} had read it then, has expired"
+            hint = f"go back less far, or `sluice rebuild {pipeline.name}` computes it from the whole table"
+            raise RefusedError("cannot-roll-back", message, hint)
 
 
 def _other_way(pipeline: Pipeline, state: TableState, position: Position) -> str:
@@ -94,8 +108,12 @@ def _other_way(pipeline: Pipeline, state: TableState, position: Position) -> str
     return f"`sluice rollback {pipeline.name} --to batch:{min(batches)}` goes back as far as possible; {rebuild_text}"
 
 
-def _all_snapshots(table: Metadata) -> dict[int, protocol.Snapshot]:
-    return {snapshot.id: snapshot for snapshot in table_state.ancestors_of(table, None)}
+def _undone(table: Metadata, snapshot: int, position: Position) -> int:
+    """The number of commits since the snapshot. Where some have expired, it is that of the batches."""
+    line = list(main_line(table))
+    newer_snapshots = line[: [main_snapshot["snapshot-id"] for main_snapshot in line].index(snapshot)]
+    batch = batch_of(table, snapshot) if gaps(line).intersection(newer["snapshot-id"] for newer in newer_snapshots) else None
+    return len(newer_snapshots) if batch is None else max(len(newer_snapshots), position.batch - batch)
 
 
 def _missing_messages(context: Context, pipeline: Pipeline, new_position: Position, position: Position) -> dict[str, int]:

@@ -1,11 +1,9 @@
 package sluice;
 
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
-import org.apache.iceberg.BaseMetastoreTableOperations;
 import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.ContentFile;
 import org.apache.iceberg.HasTableOperations;
@@ -15,15 +13,12 @@ import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotParser;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
-import org.apache.iceberg.TableMetadataParser;
 import org.apache.iceberg.TableOperations;
 import org.apache.iceberg.UpdateRequirements;
 import org.apache.iceberg.encryption.EncryptionManager;
 import org.apache.iceberg.exceptions.CommitFailedException;
 import org.apache.iceberg.io.FileIO;
-import org.apache.iceberg.io.FileInfo;
 import org.apache.iceberg.io.LocationProvider;
-import org.apache.iceberg.io.SupportsPrefixOperations;
 
 /**
  * A table as one attempt sees it: the metadata that was loaded when it began, and what the attempt has changed since. That stays in this
@@ -97,26 +92,9 @@ public final class Unpublished implements TableOperations {
     }
   }
 
-  /**
-   * Deletes the metadata of a commit that was refused, which some catalogs leave: it names files that others could never delete. It is known
-   * by a snapshot that no table has.
-   */
+  /** Deletes the metadata of a commit that was refused, which is known by a snapshot that no table has. */
   private void deleteRefused() {
-    if (!(catalog instanceof BaseMetastoreTableOperations) || !(io() instanceof SupportsPrefixOperations files)) {
-      return;
-    }
-    try {
-      String location = base.metadataFileLocation();
-      int name = location.lastIndexOf('/') + 1;
-      int version = Integer.parseInt(location.substring(name, location.indexOf('-', name)));
-      String next = String.format(Locale.ROOT, "/%05d-", version + 1);
-      for (FileInfo file : files.listPrefix(location.substring(0, name))) {
-        if (file.location().contains(next) && isOwn(TableMetadataParser.read(io(), file.location()))) {
-          io().deleteFile(file.location());
-        }
-      }
-    } catch (RuntimeException ignored) { // maintenance deletes it, once it is old
-    }
+    Refused.deleteAfter(catalog, base.metadataFileLocation(), this::isOwn);
   }
 
   private boolean isOwn(TableMetadata metadata) {
