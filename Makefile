@@ -60,7 +60,7 @@ bench-keep: setup  ## Measure what keeps tables small: thousands of commits, com
 bench-shaping: setup  ## Measure steps that shape rows: duplicates left out; ten minutes
 	@$(BIN)/python -m bench.shaping
 
-bench-stream: setup  ## Measure how long a message takes until readers see it, with `sluice stream`; six minutes
+bench-stream: setup  ## Measure how long a message takes until readers see it, with `sluice stream`; a quarter of an hour
 	@$(BIN)/python -m bench.stream
 
 bench-catalogs: setup  ## Measure a REST catalog with an object store beside the SQLite file with a folder; a few minutes

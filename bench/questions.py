@@ -83,7 +83,7 @@ def seconds_of(bootstrap: str, folder: Path) -> dict[str, list[float]]:
     sender.start()
     about = {
         "catalog": str(client.database), "seconds": SECONDS, "folder": str(folder / "queries"),
-        "extensions": [str(database._extension(name)) for name in ("avro", "httpfs", "iceberg", "icu")],
+        "extensions": [str(database._extension(name)) for name in ("avro", "httpfs", "iceberg")],
     }  # fmt: skip
     answer = subprocess.run([sys.executable, __file__, json.dumps(about)], stdout=subprocess.PIPE, text=True, check=True)
     ended.set()

@@ -39,7 +39,7 @@ _PATTERNS = {
     "streams": ("*.lease", "*/*.lease"),
     "warm": ("address", "jvm", "log", "turn", "lease-*"),
     "spark": ("jvm-*", "blockmgr-*", "spark-*", "artifacts-*", "warehouse"),
-    ".": ("demo.log", "ui-*.log", "ui.lock", "duckdb-*"),
+    ".": ("demo.log", "stream.log", "ui-*.log", "ui.lock", "duckdb-*"),
     "logs": (f"*-{_HEX * 12}.log",),
 }
 

@@ -13,6 +13,7 @@ class DependentTable:
 
     catalog: Catalog
     identifier: str
+    second: str  # the identifier of the table into which a rebuild computes it
     every_commit: bool  # whether it reads one commit at a time
 
 

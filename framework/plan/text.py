@@ -231,8 +231,9 @@ def _expected(expectation: Expectation | SetExpectation) -> str:
 def _cost(pipeline: Pipeline) -> str:
     """The most that commits at the pipeline's rate write besides rows: each writes the list of all snapshots again."""
     every = pipeline.run.every or 1
-    # Snapshots say which rows were tried when: none of them expires early.
-    maintain = replace(pipeline.maintain, adapts=pipeline.maintain.adapts and not pipeline.rows_wait)
+    # None of their snapshots expires early: they say which rows were tried when, or a reader needs each.
+    keeps_all = pipeline.rows_wait or any(reader.every_commit for reader in pipeline.readers)
+    maintain = replace(pipeline.maintain, adapts=pipeline.maintain.adapts and not keeps_all)
     count, per_hour = maintain.most_snapshots(every), 3600 // every
     written = amounts.size(count * _SNAPSHOT)
     return f"{per_hour:,} commits an hour at most, each with about {written} of metadata, for {count:,} snapshots"

@@ -111,6 +111,18 @@ def test_what_another_program_has_put_back_and_a_person_accepted_is_not_mains() 
     assert ids(without(table, {12, 11})) == [13, 5, 4, 3, 2, 1]
 
 
+def test_what_another_program_and_then_a_person_went_back_from_is_not_mains() -> None:
+    """Batches up to 10; another program puts main at 5, and a rollback goes on to 3."""
+    entries = [at(number) for number in range(1, 11)]
+    position = replace(Position.read(entries[9]["summary"][protocol.POSITION]), snapshot=10, sequence=10)
+    before = TableState(
+        uuid="u", main=5, snapshots={entry.id: entry for entry in rules_line(entries[4::-1])}, position=position, owner=None
+    )
+    properties = recorded_moves.with_move(None, recorded_moves.ROLLBACK, replace(position, batch=11, forget=(3, 10)), before, 3)
+    table = table_of([*entries, at(11, 3, 12), at(12, 11, 13)], properties=properties)
+    assert ids(without(table, {11})) == [12, 3, 2, 1]
+
+
 def test_an_accept_of_something_else_undoes_nothing() -> None:
     """Also behind a rebuild, whose position says that all bad rows before it are forgotten."""
     line = [at(number) for number in range(10, 0, -1)]

@@ -115,7 +115,8 @@ def busy(project: Project) -> Project:
 def listed_files(project: Project) -> dict[Path, list[Path]]:
     """The files that are to be deleted later, by the files that list them."""
     folder = project.lake / "warehouse" / project.namespace / "trades" / "metadata"
-    return {path: [Path(file) for file in json.loads(path.read_text())["files"]] for path in folder.glob("delete-later-*.json")}
+    contents = {path: json.loads(path.read_text()) for path in folder.glob("delete-later-*.json")}
+    return {path: [Path(urlparse(file).path) for file in content["files"]] for path, content in contents.items()}
 
 
 def in_minutes(project: Project, minutes: float) -> None:
@@ -195,6 +196,33 @@ def test_a_refused_expiry_leaves_neither_a_list_nor_metadata(busy: Project) -> N
     assert listed_files(busy) == {}
     numbers = [path.name.partition("-")[0] for path in folder.glob("*.metadata.json")]
     assert len(numbers) == len(set(numbers))  # a refused commit would have left another file with the number of the one before it
+
+
+def test_metadata_of_refused_compactions_is_deleted_and_no_other(busy: Project) -> None:
+    """Iceberg commits a compaction again after each refusal, and leaves a file each time."""
+    lake = busy.context().lake(busy.pipeline)
+    refused = lake.spark._jvm.sluice.Refused(lake.load(busy.pipeline.table.identifier))
+    since = refused.current()
+    maintained(busy)
+    folder = Path(urlparse(metadata_file(busy)).path).parent
+    lives = {path: json.loads(path.read_text()) for path in sorted(folder.glob("*.metadata.json"))}
+    introduced = next(
+        path for path, document in lives.items() if protocol.COMPACTED in (document["snapshots"][-1].get("summary") or {})
+    )
+    number = int(introduced.name.partition("-")[0])
+    left = introduced.with_name(f"{number:05d}-left.metadata.json")
+    left.write_text(introduced.read_text())
+    later = json.loads(introduced.read_text())
+    later["metadata-log"] = [
+        *later["metadata-log"],
+        {"metadata-file": f"file:{introduced}", "timestamp-ms": later["last-updated-ms"]},
+    ]
+    of_another = introduced.with_name(f"{number + 1:05d}-of-another-catalog.metadata.json")
+    of_another.write_text(json.dumps(later))
+    refused.deleteCompactions(since, protocol.COMPACTED)
+    assert set(folder.glob("*.metadata.json")) == {*lives, of_another}
+    busy.run()
+    busy.assert_exactly_once()
 
 
 def test_files_that_are_to_be_deleted_are_dropped_with_their_table(busy: Project) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -12,6 +13,9 @@ from framework.base.errors import RefusedError
 from framework.core.iceberg import metadata
 from framework.core.iceberg.main_line import main_line, own_batch
 from framework.core.maintain.maintain import maintain
+from framework.core.maintain.readers import needs
+from framework.core.rules import protocol
+from framework.core.rules.protocol import Position
 from framework.core.run.run import batches
 from framework.operations.undo import accept, rollback
 from framework.plan import Pipeline
@@ -97,6 +101,32 @@ def snapshots_of(project: Project, name: str) -> list[int]:
     return [snapshot["snapshot-id"] for snapshot in main_line(table)]
 
 
+def test_a_rebuild_under_way_is_a_reader_too(project: Project) -> None:
+    project.template = READERS
+    project.make_topic(1)
+    for number in range(3):
+        project.send([json.dumps({"id": number, "n": number}).encode()], 0)
+        run(project, "trades", "copied")
+    source, copied = (
+        metadata.read(project.pipeline.table.catalog, f"{project.namespace}.{name}") for name in ("trades", "copied")
+    )
+    assert source is not None and copied is not None
+    trades = found(project.plan.pipelines, "trades")
+    position = Position.read(copied.properties[protocol.POSITION])
+    first = position.ends[f"{project.namespace}.trades/0"]
+    assert needs(source, trades).unread == -1  # `counted` has read nothing
+    run(project, "counted")
+    assert needs(source, trades).unread == first
+    second = found(project.plan.pipelines, "copied").table.second.identifier
+    earlier_position = replace(position, ends={f"{project.namespace}.trades/0": first - 1}).text()
+    project.spark.sql(
+        f"create table lake.{second} (id bigint) using iceberg tblproperties ('{protocol.POSITION}' = '{earlier_position}')"
+    )
+    of_rebuild = needs(source, trades)
+    assert of_rebuild.unread == first - 1
+    assert {id_ for id_, entry in source.snapshots.items() if entry["sequence-number"] == first - 1} <= of_rebuild.snapshots
+
+
 def test_a_table_cannot_go_back_to_where_what_it_reads_has_expired(project: Project) -> None:
     project.template = READERS
     project.make_topic(1)
@@ -121,7 +151,7 @@ def test_each_batch_that_is_left_can_be_gone_back_to(project: Project) -> None:
     for number in range(12):
         send(project, {"A": number, "B": None if number % 2 else number, f"C{number}": number})
         project.run()
-    tended(project, ("trades",), 5)
+    tended(project, ("trades",), 0.6)
     identifier = project.pipeline.table.identifier
     table = metadata.read(project.pipeline.table.catalog, identifier)
     assert table is not None

@@ -89,7 +89,7 @@ def of_many(table: Metadata, changed: Maintain | None = None, needs: Needs = NO_
 def test_a_table_with_a_commit_each_second_keeps_less_than_a_hundred() -> None:
     table = table_of([snapshot(number, MOMENT - timedelta(seconds=5000 - number)) for number in range(1, 5001)])
     kept_ids = of_many(table)
-    assert 60 <= len(kept_ids) <= 100
+    assert 50 <= len(kept_ids) <= 100
     assert set(range(4981, 5001)) < set(kept_ids)
     assert len(of_many(table, replace(policy(), adapts=False))) >= 3600
 
@@ -133,6 +133,36 @@ def test_commits_of_others_and_the_first_one_stay_and_can_be_reached() -> None:
     assert {1, 3002, 3003} <= set(kept_ids)
     left = table_of([entry for entry in snapshots if entry["snapshot-id"] in kept_ids])
     assert {1, 3002} <= {entry["snapshot-id"] for entry in main_line(left)}
+
+
+def test_what_other_programs_committed_before_a_table_was_adopted_stays_as_long_as_all_else() -> None:
+    """No link leads to it once the first batch would be gone."""
+    foreign = [
+        {**snapshot(number, MOMENT - timedelta(hours=80 - 6 * number)), "summary": {"operation": "append"}}
+        for number in range(1, 9)
+    ]
+    batches = [snapshot(number, MOMENT - timedelta(minutes=15 * (140 - number))) for number in range(9, 141)]
+    kept_ids: list[int] = []
+    for hours in range(0, 100, 5):
+        moment = MOMENT + timedelta(hours=hours)
+        table = table_of([*foreign, *batches])
+        expired_ids = expirable(table, policy(), moment, NO_NEEDS).ids
+        foreign, batches = (
+            [entry for entry in entries if entry["snapshot-id"] not in expired_ids] for entries in (foreign, batches)
+        )
+        kept_ids = [entry["snapshot-id"] for entry in foreign]
+        assert {number for number in range(1, 9) if 80 - 6 * number + hours <= 7 * 24} <= set(kept_ids)
+    assert kept_ids
+
+
+def test_compactions_among_many_commits_are_thinned_out_too() -> None:
+    snapshots = []
+    for number in range(1, 20_001):
+        entry = snapshot(number, MOMENT - timedelta(seconds=20_000 - number))
+        if number % 300 == 0:
+            entry["summary"] = {"operation": "replace", protocol.COMPACTED: "true"}
+        snapshots.append(entry)
+    assert len(of_many(table_of(snapshots))) < 110
 
 
 def test_what_was_thinned_out_leaves_a_gap_and_no_end() -> None:

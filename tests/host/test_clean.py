@@ -41,6 +41,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
     export_records.add("weekly", export_records.Record(window="", file="a.csv", snapshot=1, rows=1, bytes=1, sha256="", at=""))
     for name in (
         "demo.log",
+        "stream.log",
         "spark/blockmgr-1/x",
         "jars/lock",
         "jars/spark/a.jar",

@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ from framework.core.context.context import Context
 from framework.core.context.outage import outage
 from framework.core.maintain import due
 from framework.core.rules import journal, protocol, refusals
+from framework.core.rules.protocol import Position
 from framework.core.run import failures, leases, same_failure
 from framework.host.plans import make
 from framework.operations.observe.status import statuses
@@ -188,7 +190,21 @@ def test_what_a_stream_commits_is_materialized_once(instance: DagsterInstance) -
     assert verdict.target_materialization_data.storage_id == record.storage_id
     assert report_checks(instance) == []
     assert len(instance.fetch_materializations(key, limit=5).records) == 1
+    move_position(snapshot=7)  # as a compaction does
+    report_checks(instance)
+    assert len(instance.fetch_materializations(key, limit=5).records) == 1
+    move_position(snapshot=8, more_batches=1)
+    report_checks(instance)
+    assert len(instance.fetch_materializations(key, limit=5).records) == 2
     stream.keep([])
+
+
+def move_position(snapshot: int, more_batches: int = 0) -> None:
+    """Moves the position of the table of `copy`, whose rows stay."""
+    with catalog().load_table("shop.copy").transaction() as transaction:
+        position = Position.read(transaction.table_metadata.properties[protocol.POSITION])
+        position = replace(position, snapshot=snapshot, batch=position.batch + more_batches)
+        transaction.set_properties({protocol.POSITION: position.text()})
 
 
 @pytest.mark.parametrize("status", ["QUEUED", "NOT_STARTED", "STARTING", "STARTED", "CANCELING"])

@@ -19,17 +19,17 @@ from framework.core.rules.protocol import Position, Snapshot
 
 def main_line(table: Metadata) -> Iterator[Mapping[str, Any]]:
     """All snapshots of main that the table still has, the newest first."""
-    landings: list[Mapping[str, Any]] | None = None
+    candidates: list[Mapping[str, Any]] | None = None
     snapshot = table.main
     while snapshot is not None:
         yield snapshot
         newer_number, parent = number(snapshot), snapshot.get("parent-snapshot-id")
         snapshot = table.snapshots.get(parent or -1)
         if snapshot is None and parent is not None:
-            landings = _landings(table) if landings is None else landings
-            while landings and number(landings[-1]) >= newer_number:
-                landings.pop()
-            snapshot = landings.pop() if landings else None
+            candidates = landings(table) if candidates is None else candidates
+            while candidates and number(candidates[-1]) >= newer_number:
+                candidates.pop()
+            snapshot = candidates.pop() if candidates else None
 
 
 def rules_line(line: Sequence[Mapping[str, Any]]) -> list[Snapshot]:
@@ -93,7 +93,7 @@ def number(snapshot: Mapping[str, Any]) -> int:
     return snapshot.get("sequence-number") or 0
 
 
-def _landings(table: Metadata) -> list[Mapping[str, Any]]:
+def landings(table: Metadata) -> list[Mapping[str, Any]]:
     """The snapshots at which the line may go on behind a gap, the newest last."""
     other_branches = [name for name in table.refs if name != "main" and table.is_branch(name)]
     if protocol.OF in table.properties:  # a table of bad rows has no positions

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -41,7 +42,12 @@ def compact(lake: TableStore, pipeline: Pipeline, due: Due, byte_limit: int | No
     if table is None:
         raise CommitRefused(f"the table {due.identifier} is gone")
     if protocol.DELETE_LATER in dict(table.properties()):  # snapshots of this table expire early
-        lake.mark(table, {protocol.COMPACTING: f"{table.currentSnapshot().sequenceNumber()} {int(time.time())}"})
+        record = f"{table.currentSnapshot().sequenceNumber()} {int(time.time())}"
+        commit(lambda: partial(lake.mark_as_seen, lake.begin(table), {protocol.COMPACTING: record}), CommitRefused)
+        table = lake.load(due.identifier)
+    refused = lake.spark._jvm.sluice.Refused(table)
+    with commit_answers():
+        before = refused.current()
     size = pipeline.maintain.compact_to
     action = lake.apache.iceberg.spark.actions.SparkActions.get(lake.spark._jsparkSession).rewriteDataFiles(table)
     for name, value in {
@@ -73,6 +79,9 @@ def compact(lake: TableStore, pipeline: Pipeline, due: Due, byte_limit: int | No
         raise catalog_failed(
             "not-compacted", f"{due.identifier} could not be compacted", str(error), "its rows are as before"
         ) from None
+    finally:
+        with suppress(CommitRefused, CommitUnknown), commit_answers():
+            refused.deleteCompactions(before, protocol.COMPACTED)
 
 
 def settle(lake: TableStore, identifier: str, current_time: datetime) -> None:

@@ -29,27 +29,25 @@ def expire(
     if not expired_ids:
         return 0, 0
     expiry = removal.begin_expiry(lake, table, expired_ids)
-    files, folders = removal.own_files(lake, table)
     if later_than is not None:
-        _list_and_expire(lake, catalog, identifier, expiry, files.split_deletable(expiry.locations, folders)[0], later_than)
+        _list_and_expire(lake, catalog, identifier, expiry, later_than)
         return len(expired_ids), 0
     removal.expire(lake, table, expiry)
     by_others = others.named_now(catalog, identifier) if expiry.locations else None
     if by_others is None:
         return len(expired_ids), 0
+    files, folders = removal.own_files(lake, table)
     return len(expired_ids), deletable_files.delete(
         files, [location for location in expiry.locations if files.path(location) not in by_others], folders
     )
 
 
-def _list_and_expire(
-    lake: TableStore, catalog: Catalog, identifier: str, expiry: Expiry, paths: Collection[str], current_time: datetime
-) -> None:
+def _list_and_expire(lake: TableStore, catalog: Catalog, identifier: str, expiry: Expiry, current_time: datetime) -> None:
     """Lists the files first: a process that dies behind the commit would leave them for ever."""
     table = metadata.read(catalog, identifier)
     if table is None:
         raise CommitRefused(f"the table {identifier} is gone")
-    name = file_lists.write(table, expiry.snapshots, paths, current_time)
+    name = file_lists.write(table, expiry.snapshots, expiry.locations, current_time)
     try:
         removal.expire(lake, lake.load(identifier), expiry, lambda properties: file_lists.with_list(properties, name))
     except CommitRefused:

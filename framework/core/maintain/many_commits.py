@@ -33,10 +33,11 @@ def kept(times: Sequence[datetime], maintain: Maintain, current_time: datetime) 
         if age > maintain.keep_snapshots_for:
             break
         step = 2.0 ** math.floor(math.log2(max(age, 1.0))) / _PARTS
-        interval = (step, int((time - _EPOCH).total_seconds() // step))
-        if interval not in intervals:
+        seconds = (time - _EPOCH).total_seconds()
+        if (step, int(seconds // step)) not in intervals:
             indexes.add(index)
-        intervals.add(interval)
+        # An older one in the same longer interval, which is the first to be old enough for it, goes with this one.
+        intervals |= {(step, int(seconds // step)), (2 * step, int(seconds // (2 * step)))}
     return frozenset(indexes)
 
 
@@ -46,12 +47,11 @@ def indexes(table: Metadata, line: Sequence[Mapping[str, Any]], times: Sequence[
     batches = list(_batches(table, line))
     landmarks = [_is_landmark(snapshot) for snapshot in line]
     were_many = [
-        (newer_time - older_time).total_seconds() < MANY_EVERY * (newer_batch - older_batch)
+        (newer_time - older_time).total_seconds() < MANY_EVERY * max(1, newer_batch - older_batch)
         for (newer_time, older_time), (newer_batch, older_batch) in zip(pairwise(times), pairwise(batches), strict=True)
     ]
     for index, snapshot in enumerate(line):
-        is_landmark = landmarks[index] or any(landmarks[index + 1 : index + 2])  # the next batch leads to it
-        if all(were_many[max(0, index - 1) : index + 1]) and not is_landmark and index > 0 and number(snapshot) <= unread:
+        if all(were_many[max(0, index - 1) : index + 1]) and not landmarks[index] and index > 0 and number(snapshot) <= unread:
             yield index
 
 

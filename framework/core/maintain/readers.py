@@ -21,8 +21,8 @@ def needs(table: Metadata, pipeline: Pipeline) -> Needs:
     also needs the later ones."""
     snapshots: set[int] = set()
     unread: float = math.inf
-    for reader in pipeline.readers:
-        numbers = _read_numbers(table, pipeline, reader)
+    pairs = [(reader, numbers) for reader in pipeline.readers for numbers in _read_numbers(table, pipeline, reader)]
+    for reader, numbers in pairs:
         snapshots |= {id_ for id_, snapshot in table.snapshots.items() if number(snapshot) in numbers}
         if reader.every_commit and numbers:
             snapshots |= {entry["snapshot-id"] for entry in main_line(table) if number(entry) > numbers[0]}
@@ -48,14 +48,22 @@ def _reached(position: Position, table: Metadata, pipeline: Pipeline) -> int | N
     return next((end for partition, end in position.ends.items() if parted(partition)[0] == identifier), None)
 
 
-def _read_numbers(table: Metadata, pipeline: Pipeline, reader: DependentTable) -> list[int]:
-    """The numbers of the commits that a reader has reached: the current one first, and those of its snapshots."""
+def _read_numbers(table: Metadata, pipeline: Pipeline, reader: DependentTable) -> Iterator[list[int]]:
+    """The numbers of the commits that a reader's table has reached: the current one first, and those of its snapshots. The same of the
+    table into which a rebuild computes it, if one is under way."""
     reader_table = metadata.read(reader.catalog, reader.identifier)
-    if reader_table is None:
-        return []
-    text = reader_table.properties.get(protocol.POSITION)
+    yield _numbers(reader_table, table, pipeline)
+    second_table = metadata.read(reader.catalog, reader.second)
+    if second_table and reader_table and reader_table.properties.get(protocol.REBUILT) != second_table.uuid:
+        yield _numbers(second_table, table, pipeline)
+
+
+def _numbers(reader_table: Metadata | None, table: Metadata, pipeline: Pipeline) -> list[int]:
+    text = reader_table.properties.get(protocol.POSITION) if reader_table else None
     positions = [Position.read(text)] if text else []
-    positions += [position for snapshot in main_line(reader_table) if (position := own_position(snapshot))]
+    positions += (
+        [position for snapshot in main_line(reader_table) if (position := own_position(snapshot))] if reader_table else []
+    )
     return [end for position in positions if (end := _reached(position, table, pipeline)) is not None]
 
 

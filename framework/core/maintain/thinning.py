@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from itertools import islice
 
-from framework.core.iceberg.main_line import main_line, rules_line
+from framework.core.iceberg.main_line import landings, main_line, rules_line
 from framework.core.iceberg.metadata import Metadata
 from framework.core.maintain import many_commits
 from framework.core.rules import protocol
@@ -84,12 +84,23 @@ def expirable(table: Metadata, maintain: Maintain, current_time: datetime, needs
     }
     text = table.properties.get(protocol.POSITION)
     kept_ids |= protocol.needed(rules_line(line), Position.read(text) if text else None, kept_ids)
+    kept_ids |= set(_leading(table, main_ids, kept_ids))
     other_ids = table.snapshots.keys() - set(main_ids)
     kept_ids |= {snapshot_id for snapshot_id in other_ids if current_time - table.published(table.snapshots[snapshot_id]) < FLOOR}
     are_read = any(
         age.total_seconds() < maintain.thin.all_for and id_ not in kept_ids for age, id_ in zip(ages, main_ids, strict=True)
     )
     return Expirable(tuple(snapshot_id for snapshot_id in table.snapshots if snapshot_id not in kept_ids), are_read)
+
+
+def _leading(table: Metadata, main_ids: Sequence[int], kept_ids: Set[int]) -> Iterator[int]:
+    """The snapshots that lead to kept ones at which main's line would not go on behind a gap, such as those of other programs."""
+    landing_ids = {snapshot["snapshot-id"] for snapshot in landings(table)}
+    leads = False
+    for snapshot_id in reversed(main_ids):
+        if leads:
+            yield snapshot_id
+        leads = (leads or snapshot_id in kept_ids) and snapshot_id not in landing_ids
 
 
 def _until(times: Sequence[datetime], current_time: datetime) -> Iterator[datetime]:

@@ -74,9 +74,10 @@ def _undone(state: TableState, main: int) -> list[str | None]:
 def _undone_numbers(before: TableState, main: int | None) -> tuple[int, int] | None:
     """The numbers of undone commits: of those since the one to which main goes back; or, where another program had put main back, of those
     up to the position's, above the last one that main has. Main has gone on from there since, with greater numbers."""
-    if main is not None and main in before.snapshots and before.main in before.snapshots:
-        return before.snapshots[main].sequence, before.snapshots[before.main].sequence
     position = before.position
+    if main is not None and main in before.snapshots and before.main in before.snapshots:
+        last_numbers = before.snapshots[before.main].sequence, position.sequence if position else 0
+        return before.snapshots[main].sequence, max(last_numbers)
     if position is None or standing(before) is not Standing.ROLLED_BACK:
         return None
     snapshot = before.snapshots.get(before.main)

@@ -42,7 +42,9 @@ class LiveSchemas:
     _: KW_ONLY
     patience: float = REGISTRY_FOR_BATCH
     rest: float = 0.0
-    _unmoved: dict[tuple[str, str], float] = field(default_factory=dict)  # since when, by cluster and subject
+    _unmoved: dict[tuple[str, str, tuple[int, ...]], float] = field(
+        default_factory=dict
+    )  # since when; by cluster, subject and versions
     _absent: dict[tuple[str, int], float] = field(default_factory=dict)
     _registries: dict[str, Registry] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
@@ -85,7 +87,7 @@ class LiveSchemas:
         return self._replanned(pipeline)
 
     def _moved(self, topic: Topic, registered: PlannedSubject) -> bool:
-        key = (topic.cluster.name, registered.subject)
+        key = (topic.cluster.name, registered.subject, registered.numbers)
         if time.monotonic() < self._unmoved.get(key, -math.inf) + self.rest:
             return False
         is_moved = self._asked(topic, registered)

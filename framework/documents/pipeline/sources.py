@@ -126,7 +126,9 @@ def with_readers(pipelines: Sequence[Pipeline]) -> Iterator[Pipeline]:
     pinned_names = {table.pipeline for reader in pipelines for table in reader.looked_up}
     for pipeline in pipelines:
         dependents = (
-            DependentTable(reader.table.catalog, reader.table.identifier, read_table.reads == "commits")
+            DependentTable(
+                reader.table.catalog, reader.table.identifier, reader.table.second.identifier, read_table.reads == "commits"
+            )
             for reader in pipelines
             for read_table in reader.read_tables
             if read_table.pipeline == pipeline.name

@@ -70,6 +70,14 @@ def version_of(record: EventLogRecord | None) -> str | None:
     return (materialization.tags or {}).get(DATA_VERSION_TAG) if materialization else None
 
 
+def has_rows_of(record: EventLogRecord | None, progress: PipelineProgress) -> bool:
+    """Whether a recorded materialization has the batches and the number of rows of now: then only files were rewritten since."""
+    materialization = record.asset_materialization if record else None
+    values = {name: entry.value for name, entry in materialization.metadata.items()} if materialization else {}
+    batch = progress.position.batch if progress.position else None
+    return (values.get("batch"), values.get("dagster/row_count")) == (str(batch), progress.rows)
+
+
 def nothing_new(key: AssetKey) -> Result:
     """An output without a materialization: later assets in the same run are not skipped, and it starts no other run.
     The key is Dagster's own mark of an output that an observation describes."""
@@ -98,6 +106,7 @@ def numbers(watched: PipelineProgress, told: Told, newest_event: datetime | None
     if watched.position is not None:
         # As text: a plot of it has no meaning, and it has more digits than a plot keeps.
         entries["snapshot"] = MetadataValue.text(str(watched.position.snapshot))
+        entries["batch"] = MetadataValue.text(str(watched.position.batch))
         entries["offsets"] = MetadataValue.json(dict(watched.position.ends))
     return entries
 

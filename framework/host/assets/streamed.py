@@ -31,7 +31,7 @@ def materialize(instance: DagsterInstance, keys: AssetKeys, statuses: Iterable[S
         if position is None or not position.batch or not (is_streamed or leases.owner(pipeline.journal_name)):
             continue
         version = str(position.snapshot)
-        if results.version_of(newest_record) != version:
+        if results.version_of(newest_record) != version and not results.has_rows_of(newest_record, status.progress):
             lineage = {"dagster/column_lineage": asset_specs.lineage_of(pipeline, keys)}
             numbers = results.numbers(status.progress, Told(), status.newest_event)
             instance.report_runless_asset_event(results.event(key, numbers | lineage, version))

@@ -92,6 +92,7 @@ def command() -> None:
         _landed.show(console, plan, before, after)
         _onward.show_topics(console, plan, _onward.messages_sent(plan, kafka) - sent_before)
         _onward.show_mails(console, [file for file in _onward.received() if file not in mails_before], _page(running))
+        _stream(console, plan, str(kafka.address))
         _print_end(console, plan, sent, time.monotonic() - began, running)
         _require_all(after)
 
@@ -190,6 +191,16 @@ def _materialize() -> None:
         end_group(child)
     if status != 0:
         raise _failed(f"Dagster ended with exit status {status}")
+
+
+def _stream(console: Console, plan: Plan, address: str) -> None:
+    """Show a pipeline that runs on new data, as `sluice stream` runs it."""
+    from framework.host.cli import _streamed
+
+    if pipeline := _streamed.streamed(plan, address):
+        with _doing(console, f"`sluice stream {pipeline.name}` for ten seconds, behind its start"):
+            seconds = _streamed.delays(plan, pipeline, home() / "stream.log")
+        console.print(_streamed.words(pipeline, seconds), markup=False, highlight=False, soft_wrap=True)
 
 
 def _failed(message: str) -> SluiceError:

@@ -42,8 +42,15 @@ def _stays(table: Metadata, pipeline: Pipeline, name: str, end_snapshot: int | N
         return not attempts.is_dead(staged_match[2])
     if name.startswith(FOLLOWED):
         return any(name in (follower.tag, follower.showing) for follower in pipeline.also)
-    ancestor_ids = (ancestor["snapshot-id"] for ancestor in table.ancestors(table.refs[name]))
-    return end_snapshot is not None and end_snapshot in ancestor_ids
+    return end_snapshot is not None and _contains(table, table.refs[name], end_snapshot)
+
+
+def _contains(table: Metadata, snapshot: int, end_snapshot: int) -> bool:
+    """Whether a snapshot is one of main's since `end_snapshot`, or descends from that."""
+    main_ids = [main_snapshot["snapshot-id"] for main_snapshot in main_line(table)]
+    if snapshot in main_ids and end_snapshot in main_ids:
+        return main_ids.index(snapshot) <= main_ids.index(end_snapshot)
+    return any(ancestor["snapshot-id"] == end_snapshot for ancestor in table.ancestors(snapshot))
 
 
 def _diverged(table: Metadata, pipeline: Pipeline, end_snapshot: int | None) -> Iterator[str]:
@@ -85,9 +92,7 @@ def catch_up(context: Context, lake: TableStore, pipeline: Pipeline, end_snapsho
     table = _read(pipeline)
     for follower in pipeline.also:
         tagged_snapshot, main_snapshot = table.refs.get(follower.tag), table.refs["main"]
-        is_behind = tagged_snapshot is not None and end_snapshot not in (
-            ancestor["snapshot-id"] for ancestor in table.ancestors(tagged_snapshot)
-        )
+        is_behind = tagged_snapshot is not None and not _contains(table, tagged_snapshot, end_snapshot)
         if waiting.step(table, follower) is not None or (is_behind and follower.by_files):
             message = f"the {follower.title} of {pipeline.table.identifier} has not shown all commits yet"
             raise SluiceError("follower-behind", message, "give the same command again when no run of the pipeline is under way")

@@ -1,8 +1,10 @@
 package sluice;
 
 import java.util.List;
-import java.util.Locale;
+import java.util.Set;
 import java.util.function.Predicate;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.iceberg.BaseMetastoreTableOperations;
 import org.apache.iceberg.HasTableOperations;
 import org.apache.iceberg.Table;
@@ -29,9 +31,31 @@ public final class Refused {
   /** Deletes the file that a transaction's commit has left. It is known by its content: another commit has other properties or times. */
   public void delete(TableMetadata refused) {
     List<MetadataLogEntry> log = refused.previousFiles();
-    if (!log.isEmpty()) {
-      deleteAfter(catalog, log.get(log.size() - 1).file(), left -> isSame(left, refused));
+    if (!log.isEmpty() && catalog instanceof BaseMetastoreTableOperations) {
+      TableMetadata now = catalog.refresh();
+      String base = log.get(log.size() - 1).file();
+      deleteBetween(catalog, own(now), base, Math.min(version(base) + 1, version(now.metadataFileLocation())), left -> isSame(left, refused));
     }
+  }
+
+  /** The file of the metadata that the table has now. */
+  public String current() {
+    return catalog.refresh().metadataFileLocation();
+  }
+
+  /**
+   * Deletes the files that a compaction has left, which Iceberg commits again after each refusal: those behind the metadata `since` that the
+   * table cannot have any more, and that have a compaction which the metadata before them had not. Another catalog makes none.
+   */
+  public void deleteCompactions(String since, String property) {
+    TableMetadata now = catalog.refresh();
+    deleteBetween(catalog, own(now), since, version(now.metadataFileLocation()), left -> {
+      List<MetadataLogEntry> log = left.previousFiles();
+      TableMetadata before = log.isEmpty() ? null : TableMetadataParser.read(catalog.io(), log.get(log.size() - 1).file());
+      return before != null
+          && left.snapshots().stream()
+              .anyMatch(each -> each.summary().containsKey(property) && before.snapshot(each.snapshotId()) == null);
+    });
   }
 
   private static boolean isSame(TableMetadata left, TableMetadata refused) {
@@ -47,19 +71,44 @@ public final class Refused {
 
   /** Deletes the metadata that was to follow that of `base`, as far as it is one's own. */
   static void deleteAfter(TableOperations catalog, String base, Predicate<TableMetadata> isOwn) {
+    try {
+      deleteBetween(catalog, Set.of(), base, version(base) + 1, isOwn);
+    } catch (RuntimeException ignored) { // then it stays, and others are taken to need what it names
+    }
+  }
+
+  /** The names of the files of the metadata that the table has and had. */
+  private static Set<String> own(TableMetadata now) {
+    Stream<String> before = now.previousFiles().stream().map(MetadataLogEntry::file);
+    return Stream.concat(before, Stream.of(now.metadataFileLocation())).map(Refused::name).collect(Collectors.toSet());
+  }
+
+  /** Deletes one's own metadata behind that of `base`, up to a version, without those files that the table has or had. */
+  private static void deleteBetween(
+      TableOperations catalog, Set<String> ofTable, String base, int last, Predicate<TableMetadata> isOwn) {
     if (!(catalog instanceof BaseMetastoreTableOperations) || !(catalog.io() instanceof SupportsPrefixOperations files)) {
       return;
     }
-    try {
-      int name = base.lastIndexOf('/') + 1;
-      int version = Integer.parseInt(base.substring(name, base.indexOf('-', name)));
-      String next = String.format(Locale.ROOT, "/%05d-", version + 1);
-      for (FileInfo file : files.listPrefix(base.substring(0, name))) {
-        if (file.location().contains(next) && isOwn.test(TableMetadataParser.read(catalog.io(), file.location()))) {
-          catalog.io().deleteFile(file.location());
-        }
+    for (FileInfo file : files.listPrefix(base.substring(0, base.lastIndexOf('/') + 1))) {
+      int version = version(file.location());
+      if (version > version(base)
+          && version <= last
+          && !ofTable.contains(name(file.location()))
+          && isOwn.test(TableMetadataParser.read(catalog.io(), file.location()))) {
+        catalog.io().deleteFile(file.location());
       }
-    } catch (RuntimeException ignored) { // then it stays, and others are taken to need what it names
     }
+  }
+
+  private static String name(String location) {
+    return location.substring(location.lastIndexOf('/') + 1);
+  }
+
+  /** The number at the beginning of a metadata file's name; -1 for other files. */
+  private static int version(String location) {
+    String name = name(location);
+    int end = name.indexOf('-');
+    boolean isNumber = end > 0 && end < 10 && name.endsWith(".metadata.json") && name.substring(0, end).chars().allMatch(Character::isDigit);
+    return isNumber ? Integer.parseInt(name.substring(0, end)) : -1;
   }
 }
