@@ -64,7 +64,7 @@ def due(pipeline: Pipeline, current_time: datetime, by_person: bool = False) -> 
         return ()
     if not is_ours(pipeline, state.owner):  # its own pipeline knows what it has to keep
         return ()
-    needs = readers.needs(table, pipeline)
+    needs = readers.needs(table, pipeline, current_time)
     duties = [_due_of(table, pipeline.table.identifier, pipeline.maintain, current_time, by_person, needs)]
     for side in pipeline.table.side_tables:
         side_table = metadata.read(catalog, side.identifier)

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from datetime import datetime
 
 from framework.core.iceberg import metadata
 from framework.core.iceberg.main_line import main_line, number, own_position
 from framework.core.iceberg.metadata import Metadata
+from framework.core.iceberg.second_identity import GOING
 from framework.core.maintain.thinning import Needs
 from framework.core.rules import protocol
-from framework.core.rules.protocol import Position, parted
+from framework.core.rules.protocol import TABLES, Position, parted
 from framework.plan import Catalog, DependentTable, Pipeline
 
 _NOTHING_READ = -1
+_LONGEST = 86400.0  # seconds
 
 
-def needs(table: Metadata, pipeline: Pipeline) -> Needs:
+def needs(table: Metadata, pipeline: Pipeline, current_time: datetime) -> Needs:
     """The snapshot up to which each reader has read, now and at each snapshot to which it can be rolled back. A reader of every commit
     also needs the later ones."""
     snapshots: set[int] = set()
     unread: float = math.inf
-    pairs = [(reader, numbers) for reader in pipeline.readers for numbers in _read_numbers(table, pipeline, reader)]
+    pairs = [(reader, numbers) for reader in pipeline.readers for numbers in _read_numbers(table, pipeline, reader, current_time)]
     for reader, numbers in pairs:
         snapshots |= {id_ for id_, snapshot in table.snapshots.items() if number(snapshot) in numbers}
         if reader.every_commit and numbers:
@@ -43,19 +46,27 @@ def reached(table: Metadata, pipeline: Pipeline, catalog: Catalog, reader: str) 
 
 def _reached(position: Position, table: Metadata, pipeline: Pipeline) -> int | None:
     identifier = pipeline.table.identifier
-    if position.topics.get(identifier) != table.uuid:
+    ids = position.topics.get(identifier) or position.topics.get(TABLES, "")
+    if table.uuid not in ids.split():
         return None
     return next((end for partition, end in position.ends.items() if parted(partition)[0] == identifier), None)
 
 
-def _read_numbers(table: Metadata, pipeline: Pipeline, reader: DependentTable) -> Iterator[list[int]]:
+def _read_numbers(table: Metadata, pipeline: Pipeline, reader: DependentTable, current_time: datetime) -> Iterator[list[int]]:
     """The numbers of the commits that a reader's table has reached: the current one first, and those of its snapshots. The same of the
     table into which a rebuild computes it, if one is under way."""
     reader_table = metadata.read(reader.catalog, reader.identifier)
     yield _numbers(reader_table, table, pipeline)
     second_table = metadata.read(reader.catalog, reader.second)
-    if second_table and reader_table and reader_table.properties.get(protocol.REBUILT) != second_table.uuid:
+    if reader_table and second_table and _is_under_way(reader_table, second_table, current_time):
         yield _numbers(second_table, table, pipeline)
+
+
+def _is_under_way(first: Metadata, second: Metadata, current_time: datetime) -> bool:
+    """Whether a rebuild has written to its table within a day. One that was given up must not hold snapshots for ever."""
+    is_gone = GOING in second.properties or first.properties.get(protocol.REBUILT) == second.uuid
+    age = current_time.timestamp() - second.document["last-updated-ms"] / 1000
+    return second.properties.get(protocol.OF) == first.uuid and not is_gone and age < _LONGEST
 
 
 def _numbers(reader_table: Metadata | None, table: Metadata, pipeline: Pipeline) -> list[int]:

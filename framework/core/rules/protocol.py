@@ -87,6 +87,7 @@ def staged_state(branch: str, attempt: str) -> str:
     return f"{branch}_{attempt}"
 
 
+TABLES = "tables"  # in a position, in place of a topic's name: the tables that a select reads, with their uuids
 Partition = str  # `topic/number`: a topic's name has no slash
 
 

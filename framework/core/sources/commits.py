@@ -43,6 +43,15 @@ def read_at(table: Metadata, source: TableChanges, sequence: int) -> Snapshot:
     return snapshot
 
 
+def expired(pipeline: Pipeline, ends: Mapping[str, int]) -> tuple[TableChanges, int] | None:
+    """A table that the pipeline reads, and the commit up to which it was read, if that is gone: then the next changes are unknown."""
+    for source in pipeline.read_tables:
+        table, sequence = metadata.read(source.catalog, source.identifier), ends.get(source.partition)
+        if table is not None and sequence is not None and of_number(table, sequence) is None:
+            return source, sequence
+    return None
+
+
 def snapshots_after(table: Metadata, sequence: int) -> Iterator[Snapshot]:
     """Main's snapshots after that of this number, the newest first."""
     for snapshot in table.ancestors():

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from framework.core.iceberg import metadata
 from framework.core.iceberg.metadata import Metadata
-from framework.core.rules.protocol import Partition, Position, Range, TopicState
+from framework.core.rules.protocol import TABLES, Partition, Position, Range, TopicState
 from framework.core.sources import changes, commits
 from framework.plan import Catalog, Column, Pipeline, SelectSource, TableChanges
 from framework.sql.quote import identifier, literal_of, present_or_null, substituted
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 _MOST_GROUPS = 100_000  # that have changed; if more have, all groups are computed
 _FEW_VALUES = 1_000  # of a column, by which files are left out
 _EXISTING = 0  # of a file in a manifest, which a commit only carries on
-_TABLES = "tables"  # in a position, in the place of a topic
 
 
 @dataclass
@@ -42,7 +41,7 @@ class SelectReader:
         states = {table.partition: commits.current(self.pipeline, table) for table in self.source.tables}
         ids = " ".join(table.uuid for table, _ in states.values())
         ends = {name: commits.number(main) for name, (_, main) in states.items()}
-        return TopicState(f"catalog {self.source.catalog.name}", {_TABLES: ids}, {}, ends)
+        return TopicState(f"catalog {self.source.catalog.name}", {TABLES: ids}, {}, ends)
 
     def ids(self) -> Mapping[str, str]:
         return self.topic_state().topics

@@ -8,8 +8,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -41,9 +42,9 @@ def _is_sent(topics: tuple[Topic, ...], address: str) -> bool:
 
 def delays(plan: Plan, pipeline: Pipeline, log: Path) -> list[float]:
     """The seconds from when Kafka had a message until it was in the table, of each message of ten seconds."""
-    with _stream(pipeline, log):
-        _landed(plan, pipeline, _WARM, log)
-        return _landed(plan, pipeline, _SECONDS, log)
+    with _stream(pipeline, log) as has_ended:
+        _landed(plan, pipeline, _WARM, log, has_ended)
+        return _landed(plan, pipeline, _SECONDS, log, has_ended)
 
 
 def words(pipeline: Pipeline, seconds: list[float]) -> str:
@@ -54,7 +55,7 @@ def words(pipeline: Pipeline, seconds: list[float]) -> str:
     )
 
 
-def _landed(plan: Plan, pipeline: Pipeline, seconds: int, log: Path) -> list[float]:
+def _landed(plan: Plan, pipeline: Pipeline, seconds: int, log: Path, has_ended: Callable[[], bool]) -> list[float]:
     """Sends messages for so many seconds, and returns how long each took."""
     waiting: dict[tuple[Partition, int], float] = {}
     all_seconds: list[float] = []
@@ -67,9 +68,11 @@ def _landed(plan: Plan, pipeline: Pipeline, seconds: int, log: Path) -> list[flo
             if offset < ends.get(partition, 0):
                 del waiting[partition, offset]
                 all_seconds.append(moment - arrived)
-        if moment > until:
+        if moment > until or has_ended():
             raise SluiceError("demo-failed", f"{len(waiting):,} messages did not land in time", f"read {log}")
         time.sleep(_POLL)
+    if len(all_seconds) < seconds * _RATE:
+        raise SluiceError("demo-failed", f"only {len(all_seconds):,} messages were sent", "see that Kafka runs")
     return all_seconds
 
 
@@ -79,6 +82,8 @@ def _send(plan: Plan, topic: Topic, count: int, waiting: dict[tuple[Partition, i
     def arrived(number: int, offset: int) -> None:
         waiting[protocol.partition(topic.kafka_name, number), offset] = time.monotonic()
 
+    assert topic.generator is not None
+    topic = replace(topic, generator=replace(topic.generator, rate=_RATE))  # so that no event is in the future
     messages = itertools.islice(generate.messages(topic, None, datetime.now(timezone.utc)), count)
     generate.send(topic, plan.secrets, messages, _RATE, arrived=arrived)
 
@@ -91,12 +96,13 @@ def _ends(pipeline: Pipeline) -> dict[Partition, int]:
 
 
 @contextmanager
-def _stream(pipeline: Pipeline, log: Path) -> Iterator[None]:
-    """A stream of the pipeline, in a process of its own."""
-    command = [sys.executable, "-c", "from framework.host.cli import main; main()", "stream", pipeline.name, "--port", "0"]
+def _stream(pipeline: Pipeline, log: Path) -> Iterator[Callable[[], bool]]:
+    """A stream of the pipeline, in a process of its own, and whether that has ended."""
+    command = [sys.executable, "-c", "from framework.host.cli import main; main()", "stream", pipeline.name]
+    command += ["--port", "0", "--env", pipeline.environment]
     with open(log, "wb") as file:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, start_new_session=True)
     try:
-        yield
+        yield lambda: child.poll() is not None
     finally:
         end_group(child)

@@ -18,6 +18,7 @@ from framework.core.iceberg.second_identity import GOING, refuse_changes, second
 from framework.core.publish.tables import LAYOUT, write_properties
 from framework.core.rules import attempts, forgotten, protocol, refusals
 from framework.core.rules.protocol import Partition, TopicState
+from framework.core.sources import commits
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown
 from framework.operations.drop import drop
 from framework.plan import Pipeline
@@ -164,6 +165,8 @@ def _is_resumable(lake: TableStore, pipeline: Pipeline, own_table: Any, table: A
         return False
     second_state, second = state(table), second_pipeline(pipeline)
     if second_state.position is None or second_state.position.spec != pipeline.spec:
+        return False
+    if not pipeline.computes_all and commits.expired(pipeline, second_state.position.ends):
         return False
     if any(change.kind != "narrow" or not change.allowed for change in changes(second, lake.existing(table))):
         return False

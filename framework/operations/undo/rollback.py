@@ -90,12 +90,11 @@ def _meaning(context: Context, pipeline: Pipeline, table: Metadata, state: Table
 
 def _refuse_expired_sources(pipeline: Pipeline, new_position: Position) -> None:
     """Refuses to go back to where the next changes of a table that is read are unknown: the commit up to which it was read is gone."""
-    for source in pipeline.read_tables:
-        table, sequence = metadata.read(source.catalog, source.identifier), new_position.ends.get(source.partition)
-        if table is not None and sequence is not None and commits.of_number(table, sequence) is None:
-            message = f"commit {sequence} of {source.identifier}, up to which {pipeline.name} had read it then, has expired"
-            hint = f"go back less far, or `sluice rebuild {pipeline.name}` computes it from the whole table"
-            raise RefusedError("cannot-roll-back", message, hint)
+    if expired_commit := commits.expired(pipeline, new_position.ends):
+        source, sequence = expired_commit
+        message = f"commit {sequence} of {source.identifier}, up to which {pipeline.name} had read it then, has expired"
+        hint = f"go back less far, or `sluice rebuild {pipeline.name}` computes it from the whole table"
+        raise RefusedError("cannot-roll-back", message, hint)
 
 
 def _other_way(pipeline: Pipeline, state: TableState, position: Position) -> str:
