@@ -1,6 +1,6 @@
 """Measures how long the six questions of the sensors take over ten million readings while `sluice stream` adds a thousand each second.
 
-DuckDB asks them in a process outside of Sluice, each by the table's metadata file that the catalog names at that moment.
+`bench/asking.py` asks them, in which nothing is of Sluice.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import itertools
 import json
 import random
 import shutil
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -17,9 +16,7 @@ import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
 
-import duckdb
 from confluent_kafka import Producer
 
 from bench import load
@@ -35,7 +32,6 @@ from framework.systems.catalogs import sql
 READINGS, RATE = 10_000_000, 1_000
 SECONDS = 60  # of questions
 TYPES = (("temperature", "C"), ("humidity", "%"), ("pressure", "hPa"), ("co2", "ppm"), ("light", "lx"))
-TABLE = "sensors.readings"
 
 
 def specs(bootstrap: str) -> Path:
@@ -87,7 +83,8 @@ def seconds_of(bootstrap: str, folder: Path) -> dict[str, list[float]]:
         "catalog": str(client.database), "seconds": SECONDS, "folder": str(folder / "queries"),
         "extensions": [str(database._extension(name)) for name in ("avro", "httpfs", "iceberg")],
     }  # fmt: skip
-    answer = subprocess.run([sys.executable, __file__, json.dumps(about)], stdout=subprocess.PIPE, text=True, check=True)
+    program = str(Path(__file__).with_name("asking.py"))
+    answer = subprocess.run([sys.executable, program, json.dumps(about)], stdout=subprocess.PIPE, text=True, check=True)
     ended.set()
     sender.join()
     return dict(json.loads(answer.stdout))
@@ -102,27 +99,3 @@ def _send(bootstrap: str, ended: threading.Event) -> None:
         producer.poll(0)
     print(f"{number / (time.monotonic() - began):.0f} readings a second were sent meanwhile", flush=True)
     assert producer.flush(30) == 0
-
-
-def main() -> None:
-    about: dict[str, Any] = json.loads(sys.argv[1])
-    catalog = sqlite3.connect(about["catalog"], timeout=30)
-    lake = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-    for file in about["extensions"]:
-        lake.execute(f"LOAD '{file}'")
-    lake.execute("SET timezone = 'UTC'")
-    texts = {path.stem: path.read_text() for path in sorted(Path(about["folder"]).glob("*.sql"))}
-    seconds: dict[str, list[float]] = {name: [] for name in texts}
-    until = time.monotonic() + about["seconds"]
-    while time.monotonic() < until:
-        for name, text in texts.items():
-            began = time.monotonic()
-            query = "SELECT metadata_location FROM iceberg_tables WHERE table_namespace || '.' || table_name = ?"
-            location = catalog.execute(query, [TABLE]).fetchone()[0].removeprefix("file://").removeprefix("file:")
-            lake.execute(text.replace(TABLE, f"iceberg_scan('{location}')")).fetchall()
-            seconds[name].append(time.monotonic() - began)
-    print(json.dumps(seconds))
-
-
-if __name__ == "__main__":
-    main()

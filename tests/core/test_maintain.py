@@ -234,17 +234,23 @@ def test_files_that_are_to_be_deleted_are_dropped_with_their_table(busy: Project
     assert not (busy.lake / "warehouse" / busy.namespace / "trades").exists()
 
 
-@pytest.mark.parametrize("point", few(KILL_POINTS, "expired"))
-def test_many_commits_lose_nothing_by_a_death_at(busy: Project, point: str) -> None:
+def die_at(project: Project, point: str) -> None:
+    """Maintenance dies at a point, and the next batch finds all rows."""
+
     def die(reached: str) -> None:
         if reached == point:
             raise Died
 
     with suppress(Died):
-        maintained(busy, die)
-    busy.send_good(30, bad_every=10)
-    busy.run()
-    busy.assert_exactly_once()
+        maintained(project, die)
+    project.send_good(30, bad_every=10)
+    project.run()
+    project.assert_exactly_once()
+
+
+@pytest.mark.parametrize("point", few(KILL_POINTS, "expired"))
+def test_many_commits_lose_nothing_by_a_death_at(busy: Project, point: str) -> None:
+    die_at(busy, point)
     for minutes in (2, 90):
         in_minutes(busy, minutes)
         maintained(busy)
@@ -274,15 +280,7 @@ def test_a_table_goes_back_behind_snapshots_that_have_expired(busy: Project) -> 
 
 @pytest.mark.parametrize("point", few(KILL_POINTS, "compacted"))
 def test_no_row_is_lost_after_a_death_at(aged: Project, point: str) -> None:
-    def die(reached: str) -> None:
-        if reached == point:
-            raise Died
-
-    with suppress(Died):
-        maintained(aged, die)
-    aged.send_good(30, bad_every=10)
-    aged.run()
-    aged.assert_exactly_once()
+    die_at(aged, point)
     maintained(aged)
     aged.assert_exactly_once()
     assert aged.unreferenced() == set()

@@ -100,12 +100,17 @@ def snapshots_of(project: Project, name: str) -> list[int]:
     return [snapshot["snapshot-id"] for snapshot in main_line(table)]
 
 
-def test_a_rebuild_under_way_is_a_reader_too(project: Project) -> None:
+def copy_three_rows(project: Project) -> None:
+    """Each row is a commit of the table and of its copy."""
     project.template = READERS
     project.make_topic(1)
     for number in range(3):
         project.send([json.dumps({"id": number, "n": number}).encode()], 0)
         run(project, "trades", "copied")
+
+
+def test_a_rebuild_under_way_is_a_reader_too(project: Project) -> None:
+    copy_three_rows(project)
     source, copied = (
         metadata.read(project.pipeline.table.catalog, f"{project.namespace}.{name}") for name in ("trades", "copied")
     )
@@ -129,11 +134,7 @@ def test_a_rebuild_under_way_is_a_reader_too(project: Project) -> None:
 
 
 def test_a_table_cannot_go_back_to_where_what_it_reads_has_expired(project: Project) -> None:
-    project.template = READERS
-    project.make_topic(1)
-    for number in range(3):
-        project.send([json.dumps({"id": number, "n": number}).encode()], 0)
-        run(project, "trades", "copied")
+    copy_three_rows(project)
     (newest, *_, oldest) = snapshots_of(project, "copied")[:-1]
     read_then = snapshots_of(project, "trades")[2]
     project.sql(f"call lake.system.expire_snapshots(table => '{project.namespace}.trades', snapshot_ids => array({read_then}))")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from framework.core.iceberg import metadata
+from framework.core.iceberg.main_line import number
 from framework.core.iceberg.metadata import Metadata
 from framework.core.rules import protocol
 from framework.core.sources.changes import NOTHING
@@ -88,7 +89,7 @@ def by_rows(table: Metadata, since: int, limit: int = _STEP) -> FollowStep | Non
 
 
 def _step(since: int, until: Mapping[str, Any]) -> FollowStep:
-    return FollowStep(since, until["snapshot-id"], until.get("sequence-number") or 0)
+    return FollowStep(since, until["snapshot-id"], number(until))
 
 
 def _last_followed(table: Metadata, follower: Follower) -> int:

@@ -7,11 +7,8 @@ from datetime import datetime, timedelta, timezone
 
 from framework.base import iso_times
 from framework.base.errors import SluiceError
-from framework.core.iceberg import metadata
-from framework.core.iceberg.main_line import main_line
+from framework.core.iceberg.main_line import main_line, own_batch
 from framework.core.iceberg.metadata import Metadata
-from framework.core.rules import protocol
-from framework.core.rules.protocol import Position
 
 
 @dataclass(frozen=True)
@@ -38,8 +35,7 @@ def snapshot_at(table: Metadata, name: str, moment: Moment) -> int:
 
 def _of_batch(table: Metadata, name: str, number: int) -> int:
     for snapshot in main_line(table):
-        text = metadata.summary(snapshot).get(protocol.POSITION)
-        if text and Position.read(text).batch == number:
+        if own_batch(snapshot) == number:
             return int(snapshot["snapshot-id"])
     hint = f"`sluice history {name}` lists the batches that are there"
     raise SluiceError("no-such-snapshot", f"{name} has no batch {number}, or its snapshot has expired", hint)

@@ -18,6 +18,7 @@ from typing import Any
 
 from framework.base.errors import CatalogAway, SetupError, SluiceError
 from framework.core.rules import protocol, recorded_moves
+from framework.core.rules.protocol import Position
 from framework.plan import Catalog
 from framework.plan.follower import is_follower_tag
 from framework.systems import catalogs
@@ -42,6 +43,12 @@ class Metadata:
     @property
     def properties(self) -> Mapping[str, str]:
         return self.document.get("properties") or {}
+
+    @property
+    def position(self) -> Position | None:
+        """The offsets that the table has loaded, as it says itself; None if it is nobody's that loads."""
+        text = self.properties.get(protocol.POSITION)
+        return Position.read(text) if text else None
 
     @property
     def schema(self) -> Mapping[str, Any]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from framework.core.iceberg import deletable_files, metadata
+from framework.core.iceberg.main_line import number
 from framework.core.iceberg.metadata import Metadata
 from framework.plan import PUBLISHED, Follower, Pipeline
 from framework.systems.catalogs import ListedMetadata
@@ -41,7 +42,7 @@ def document(table: Metadata, tip: int) -> Mapping[str, Any]:
     return {
         **{name: value for name, value in table.document.items() if name not in _LEFT_OUT},
         # The table's own number counts staged snapshots, too, which a catalog would then refuse to add later.
-        "last-sequence-number": max(snapshot.get("sequence-number") or 0 for snapshot in snapshots),
+        "last-sequence-number": max(map(number, snapshots)),
         **({"next-row-id": max(rows, default=0)} if "next-row-id" in table.document else {}),
         "current-snapshot-id": tip,
         "refs": {"main": {"snapshot-id": tip, "type": "branch"}},

@@ -24,14 +24,13 @@ def resume_position(pipeline: Pipeline) -> Position | None:
     """The position of an interrupted rebuild of this spec; None where there is none to resume."""
     first_table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
     second_table = metadata.read(pipeline.table.catalog, second_pipeline(pipeline).table.identifier)
-    text = second_table.properties.get(protocol.POSITION) if second_table else None
-    if first_table is None or second_table is None or text is None or GOING in second_table.properties:
+    position = second_table.position if second_table else None
+    if first_table is None or second_table is None or position is None or GOING in second_table.properties:
         return None
     if second_table.properties.get(protocol.OF) != first_table.uuid or second_table.uuid == first_table.properties.get(
         protocol.REBUILT
     ):
         return None
-    position = Position.read(text)
     return position if position.spec == pipeline.spec else None
 
 

@@ -43,8 +43,7 @@ def state_of(table_metadata: Metadata) -> TableState | None:
     main = table_metadata.main
     if main is None:
         return None
-    text = table_metadata.properties.get(protocol.POSITION)
-    position = Position.read(text) if text else None
+    position = table_metadata.position
     return TableState(
         uuid=table_metadata.uuid,
         main=main["snapshot-id"],

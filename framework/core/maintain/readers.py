@@ -40,8 +40,8 @@ def needs(table: Metadata, pipeline: Pipeline, current_time: datetime) -> Needs:
 def reached(table: Metadata, pipeline: Pipeline, catalog: Catalog, reader: str) -> int | None:
     """The number of the last commit that a reader's table has read; None if it has read nothing of this table."""
     reader_table = metadata.read(catalog, reader)
-    text = reader_table.properties.get(protocol.POSITION) if reader_table else None
-    return _reached(Position.read(text), table, pipeline) if text else None
+    position = reader_table.position if reader_table else None
+    return _reached(position, table, pipeline) if position else None
 
 
 def _reached(position: Position, table: Metadata, pipeline: Pipeline) -> int | None:
@@ -70,12 +70,8 @@ def _is_under_way(first: Metadata, second: Metadata, current_time: datetime) -> 
 
 
 def _numbers(reader_table: Metadata | None, table: Metadata, pipeline: Pipeline) -> list[int]:
-    text = reader_table.properties.get(protocol.POSITION) if reader_table else None
-    positions = [Position.read(text)] if text else []
-    positions += (
-        [position for snapshot in main_line(reader_table) if (position := own_position(snapshot))] if reader_table else []
-    )
-    return [end for position in positions if (end := _reached(position, table, pipeline)) is not None]
+    positions = [reader_table.position, *map(own_position, main_line(reader_table))] if reader_table else []
+    return [end for position in positions if position and (end := _reached(position, table, pipeline)) is not None]
 
 
 def _followed(table: Metadata, pipeline: Pipeline) -> Iterator[int]:

@@ -12,7 +12,6 @@ from framework.core.iceberg.main_line import landings, main_line, rules_line
 from framework.core.iceberg.metadata import Metadata
 from framework.core.maintain import many_commits
 from framework.core.rules import protocol
-from framework.core.rules.protocol import Position
 from framework.plan import Maintain
 
 FLOOR = timedelta(minutes=10)
@@ -82,8 +81,7 @@ def expirable(table: Metadata, maintain: Maintain, current_time: datetime, needs
         for index, snapshot_id in enumerate(main_ids)
         if ages[index] < (FLOOR_OF_MANY if index in many and not needs.pinned else FLOOR)
     }
-    text = table.properties.get(protocol.POSITION)
-    kept_ids |= protocol.needed(rules_line(line), Position.read(text) if text else None, kept_ids)
+    kept_ids |= protocol.needed(rules_line(line), table.position, kept_ids)
     kept_ids |= set(_leading(table, main_ids, kept_ids))
     other_ids = table.snapshots.keys() - set(main_ids)
     kept_ids |= {snapshot_id for snapshot_id in other_ids if current_time - table.published(table.snapshots[snapshot_id]) < FLOOR}

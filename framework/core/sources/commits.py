@@ -7,6 +7,7 @@ from typing import Any
 
 from framework.base.errors import SourceMissing, Transient
 from framework.core.iceberg import metadata
+from framework.core.iceberg.main_line import number
 from framework.core.iceberg.metadata import Metadata
 from framework.plan import Pipeline, TableChanges
 
@@ -25,10 +26,6 @@ def current(pipeline: Pipeline, source: TableChanges, use: str = "which {} reads
             f"run `{source.pipeline}`, which writes it, first",
         )
     return table, main
-
-
-def number(snapshot: Snapshot) -> int:
-    return snapshot.get("sequence-number") or 0
 
 
 def of_number(table: Metadata, sequence: int) -> Snapshot | None:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from framework.core.iceberg import metadata
+from framework.core.iceberg.main_line import number
 from framework.core.iceberg.metadata import Metadata
 from framework.core.rules.protocol import TABLES, Partition, Position, Range, TopicState
 from framework.core.sources import changes, commits
@@ -40,7 +41,7 @@ class SelectReader:
     def topic_state(self) -> TopicState:
         states = {table.partition: commits.current(self.pipeline, table) for table in self.source.tables}
         ids = " ".join(table.uuid for table, _ in states.values())
-        ends = {name: commits.number(main) for name, (_, main) in states.items()}
+        ends = {name: number(main) for name, (_, main) in states.items()}
         return TopicState(f"catalog {self.source.catalog.name}", {TABLES: ids}, {}, ends)
 
     def ids(self) -> Mapping[str, str]:

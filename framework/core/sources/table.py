@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from framework.core.iceberg import metadata
+from framework.core.iceberg.main_line import number
 from framework.core.iceberg.metadata import Metadata
 from framework.core.rows.pins import Pins
 from framework.core.rules import forgotten
@@ -44,7 +45,7 @@ class TableReader:
 
     def topic_state(self) -> TopicState:
         table, main = self._current()
-        ends = {self.source.partition: commits.number(main)}
+        ends = {self.source.partition: number(main)}
         if self.source.reads == "all":  # else only new rows of the table are looked up in joined tables
             ends |= dict(map(self._joined, self.pipeline.joins))
         return TopicState(f"catalog {self.source.catalog.name}", {self.source.identifier: table.uuid}, {}, ends)
@@ -71,7 +72,7 @@ class TableReader:
     def _joined(self, join: Lookup) -> tuple[Partition, int]:
         """The key of a joined table, and the number of its commit that a batch reads."""
         table, main = self._looked_up(join)
-        return _key(table), commits.number(table.snapshots.get(self.pins.snapshot(join.source) or -1, main))
+        return _key(table), number(table.snapshots.get(self.pins.snapshot(join.source) or -1, main))
 
     def _looked_up(self, join: Lookup) -> tuple[Metadata, Snapshot]:
         return commits.current(self.pipeline, join.source, "in which {} looks rows up")
@@ -111,7 +112,7 @@ class ChangesReader(TableReader):
             return None
         table, main = self._current()
         if since is None:
-            return Range.of_all({partition: commits.number(main)}, metadata.rows(metadata.summary(main)))
+            return Range.of_all({partition: number(main)}, metadata.rows(metadata.summary(main)))
         self._snapshot_of(table, since)
         newer_snapshots = list(commits.snapshots_after(table, since))
         news = [snapshot for snapshot in newer_snapshots if metadata.summary(snapshot).get("operation") != commits.COMPACTION]
@@ -123,7 +124,7 @@ class ChangesReader(TableReader):
             return None
         until = news[-1] if is_line and self.source.reads == "commits" else main
         rows = sum(map(commits.changed, news[-1:] if until is not main else news))
-        return Range({partition: since}, {partition: commits.number(until)}, sum(map(commits.changed, news)), rows=rows)
+        return Range({partition: since}, {partition: number(until)}, sum(map(commits.changed, news)), rows=rows)
 
     def read(self, spark: SparkSession, range_: Range, batch: int) -> DataFrame:
         return self._read(range_, batch)
@@ -176,7 +177,7 @@ class ChangesReader(TableReader):
         values = (
             f"timestamp_micros({int(table.became_main(until).timestamp() * 1_000_000)})",
             f"CAST({batch} AS BIGINT)",
-            f"coalesce({COMMIT}, {commits.number(until)})",
+            f"coalesce({COMMIT}, {number(until)})",
             ROW,
         )
         for column, value in zip(FROM_COLUMNS, values, strict=True):

@@ -15,6 +15,7 @@ from typing import Any
 from framework.base.errors import Problem, SluiceError, Where
 from framework.core.follow.committed import FollowInput
 from framework.core.iceberg import metadata, published
+from framework.core.iceberg.main_line import number
 from framework.core.iceberg.metadata import Metadata
 from framework.documents.draft import Draft, unknown
 from framework.documents.pipeline.written import Publish as Options
@@ -170,7 +171,7 @@ def _text(form: Mapping[str, Any]) -> str:
 
 def _may_show(committed: FollowInput) -> set[int]:
     """The snapshot that was shown last and all later ones: a run that died may have shown one of them."""
-    numbers = {id_: snapshot.get("sequence-number") or 0 for id_, snapshot in committed.table.snapshots.items()}
+    numbers = {id_: number(snapshot) for id_, snapshot in committed.table.snapshots.items()}
     last_number = numbers.get(committed.step.since, 0)
     return {committed.step.since, committed.step.until, *(id_ for id_, snapshot in numbers.items() if snapshot > last_number)}
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from framework.base.errors import SluiceError
 from framework.core.iceberg import metadata
 from framework.core.rules import protocol
-from framework.core.rules.protocol import Partition, Position
+from framework.core.rules.protocol import Partition
 from framework.machine.processes import end_group
 from framework.operations.send import generate
 from framework.plan import Pipeline, Plan, Topic
@@ -91,8 +91,8 @@ def _send(plan: Plan, topic: Topic, count: int, waiting: dict[tuple[Partition, i
 def _ends(pipeline: Pipeline) -> dict[Partition, int]:
     """The offsets up to which the table has rows."""
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
-    text = table.properties.get(protocol.POSITION) if table else None
-    return dict(Position.read(text).ends) if text else {}
+    position = table.position if table else None
+    return dict(position.ends) if position else {}
 
 
 @contextmanager

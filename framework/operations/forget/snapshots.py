@@ -18,7 +18,7 @@ from framework.core.follow import follow, waiting
 from framework.core.iceberg import metadata, published
 from framework.core.iceberg.commit import RETRY_HINT, again
 from framework.core.iceberg.lake import TableStore
-from framework.core.iceberg.main_line import main_line
+from framework.core.iceberg.main_line import main_line, number
 from framework.core.iceberg.metadata import Metadata
 from framework.core.iceberg.updates import without_own
 from framework.core.maintain import expire, readers
@@ -158,7 +158,7 @@ def _since(table: Metadata, end_snapshot: int | None) -> set[int]:
 
 
 def _number(table: Metadata, snapshot: int) -> int:
-    return int(table.snapshots[snapshot].get("sequence-number") or 0)
+    return number(table.snapshots[snapshot])
 
 
 def _refuse_left(pipeline: Pipeline, name: str, expired_snapshots: Set[int]) -> None:

@@ -62,8 +62,7 @@ def history(pipeline: Pipeline) -> History | None:
     table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
     if table is None:
         return None
-    text = table.properties.get(protocol.POSITION)
-    position = Position.read(text) if text else None
+    position = table.position
     bad_counts = _bad_rows_by_attempt(pipeline, metadata.read(pipeline.table.catalog, pipeline.table.bad_rows), position)
     snapshots = list(main_line(table))
     moves = main_moves(table)

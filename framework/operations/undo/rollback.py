@@ -53,13 +53,14 @@ def judged(context: Context, pipeline: Pipeline, target: Moment) -> Rollback:
     snapshot = (
         newest_until(table, pipeline.name, name, target) if isinstance(target, datetime) else snapshot_at(table, name, target)
     )
-    main_ids = [main_snapshot["snapshot-id"] for main_snapshot in main_line(table)]
+    line = list(main_line(table))
+    main_ids = [entry["snapshot-id"] for entry in line]
     if snapshot not in main_ids:
         hint = f"`sluice history {pipeline.name}` lists those that it has"
         raise SluiceError(
             "no-such-snapshot", f"{pipeline.table.identifier} does not have the rows of snapshot {snapshot} now", hint
         )
-    snapshots = {main_snapshot.id: main_snapshot for main_snapshot in rules_line(list(main_line(table)))}
+    snapshots = {main_snapshot.id: main_snapshot for main_snapshot in rules_line(line)}
     meaning = _meaning(context, pipeline, table, replace(state, snapshots=snapshots), snapshot)
     main_then = main_at(table, target) if isinstance(target, datetime) else None
     return meaning if main_then in main_ids else replace(meaning, undone_before=main_then)
