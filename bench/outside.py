@@ -22,7 +22,7 @@ _SMALLEST_PAUSE = 0.02  # seconds between two looks at the catalog
 
 def send(about: dict[str, Any], sent: list[float]) -> None:
     """Sends numbered messages at a rate; notes when each was handed to Kafka's client."""
-    producer = Producer({"bootstrap.servers": about["bootstrap"], "linger.ms": 0})
+    producer = Producer({"bootstrap.servers": about["bootstrap"]})
     began = time.time()
     for number in range(about["count"]):
         pause = began + number / about["rate"] - time.time()

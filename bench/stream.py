@@ -29,8 +29,9 @@ from framework.systems import catalogs
 from framework.systems.catalogs import sql
 
 PARTITIONS = 3
-SECONDS = 40  # of messages
-WARM = 10.0  # seconds of messages that do not count: the JVM is not warm
+COUNTED = 30  # seconds of messages
+WARM = 60  # seconds of messages before: Java compiles what runs often, and a stream runs for months
+SOON = 10  # seconds, behind which delays are printed as those of the first minute
 QUIET, MANY = 100, 200  # pipelines
 BACKLOG = 5_000_000  # messages
 BARS = {
@@ -81,7 +82,8 @@ def measured(bootstrap: str) -> dict[str, float]:
     folder = specs(bootstrap, list(SHAPES))
     with streaming(folder) as stream:
         for name, rate, first in (("visible", 10, 10_000), ("visible_2000", 2_000, 1_000_000)):
-            results |= _percentiles(name, delays(bootstrap, folder, list(SHAPES), rate, first))
+            warm = WARM if rate < 100 else SOON  # by then it has run for minutes
+            results |= _percentiles(name, delays(bootstrap, folder, list(SHAPES), rate, first, warm))
     results["beside_backlog_p99_ratio"] = beside_backlog(bootstrap) / results["visible_p99_s"]
     with streaming(specs(bootstrap, [], quiet=QUIET)) as stream:
         results["idle_100_core"] = stream.core(20.0)
@@ -173,26 +175,27 @@ def specs(bootstrap: str, names: Sequence[str], quiet: int = 0) -> Path:
     return folder
 
 
-def delays(bootstrap: str, folder: Path, names: Sequence[str], rate: int, first: int = 0) -> list[float]:
+def delays(bootstrap: str, folder: Path, names: Sequence[str], rate: int, first: int = 0, warm: int = WARM) -> list[float]:
     """The seconds until each message was visible in each table, of those that count. `first`: the number of the first one."""
     client = catalogs.client_of(make(folder).catalogs[0])
     assert isinstance(client, sql.Sql)
     about = {
-        "bootstrap": bootstrap, "topics": names, "tables": [f"bench.{name}" for name in names], "rate": rate, "count": rate * SECONDS,
-        "first": first, "catalog": str(client.database), "patience": 60, "readers": min(5, len(names)),
+        "bootstrap": bootstrap, "topics": names, "tables": [f"bench.{name}" for name in names], "rate": rate,
+        "count": rate * (warm + COUNTED), "first": first, "catalog": str(client.database), "patience": 60, "readers": min(5, len(names)),
         "extensions": [str(database._extension(name)) for name in ("avro", "httpfs", "iceberg")],
     }  # fmt: skip
     program = str(Path(__file__).with_name("outside.py"))
     answer = subprocess.run([sys.executable, program, json.dumps(about)], stdout=subprocess.PIPE, text=True, check=True)
     delays_by_table = json.loads(answer.stdout)
     for table, values in delays_by_table.items():
-        counted = values[int(rate * WARM) :]
-        print(
-            f"{rate}/s {table}: {len(values)} seen, median {statistics.median(counted):.2f} s, longest {max(counted):.2f} s",
-            flush=True,
-        )
-        assert len(values) == rate * SECONDS, f"{table} lacks messages"
-    return [delay for values in delays_by_table.values() for delay in values[int(rate * WARM) :]]
+        assert len(values) == rate * (warm + COUNTED), f"{table} lacks messages"
+        for about, counted in (("in the first minute", values[rate * SOON : rate * warm]), ("counted", values[rate * warm :])):
+            if counted:
+                print(
+                    f"{rate}/s {table}, {about}: median {statistics.median(counted):.2f} s, longest {max(counted):.2f} s",
+                    flush=True,
+                )
+    return [delay for values in delays_by_table.values() for delay in values[rate * warm :]]
 
 
 def _percentiles(name: str, values: Sequence[float]) -> dict[str, float]:

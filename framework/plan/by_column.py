@@ -34,7 +34,7 @@ def detour(pipeline: Pipeline) -> str:
 
 def second_pass(pipeline: Pipeline) -> str:
     """The reason for which one pass over the rows is not enough; empty where each row says itself what becomes of it."""
-    return "a step compares rows with earlier ones" if any(step.memory for step in pipeline.steps) else ""
+    return "a step compares rows with earlier ones" if pipeline.compares else ""
 
 
 def _first(reasons: Mapping[str, bool]) -> str:

@@ -169,6 +169,11 @@ class Pipeline:
         return any(step.each for step in self.steps)
 
     @property
+    def compares(self) -> bool:
+        """Whether a step compares rows with those of earlier batches."""
+        return any(step.memory for step in self.steps)
+
+    @property
     def reads_event_time(self) -> bool:
         """Whether a step, an expectation or the write needs the column of the event time."""
         texts: list[str | None] = [sql for step in self.steps for _, sql in step.assign]

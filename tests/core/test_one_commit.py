@@ -205,8 +205,10 @@ def test_a_batch_that_is_refused_leaves_no_file(shop: Shop, folder: Path) -> Non
 
 @pytest.mark.parametrize("shop", ["upsert"], indirect=True)
 def test_a_snapshot_that_expires_while_a_batch_reads_it(shop: Shop) -> None:
-    shop.day()
-    shop.day()
+    price = json.dumps({"price": 0, "at": "2026-01-01T00:00:00Z"})
+    shop.send(kept=price, same=price)
+    shop.run()
+    shop.day()  # now one of two rows of the first file is marked
     points: list[str] = []
     maintaining = once(lambda: maintained(Context(shop.plan, spark=lambda: shop.context.spark), shop.pipeline), "branched")
 
@@ -216,7 +218,7 @@ def test_a_snapshot_that_expires_while_a_batch_reads_it(shop: Shop) -> None:
 
     shop.day(reached)
     assert points.count("branched") == 2, "the batch began again"
-    assert shop.rows() == [("new2", 2.0), ("same", 2.0)]
+    assert shop.rows() == [("kept", 0.0), ("new2", 2.0), ("same", 2.0)]
 
 
 @pytest.mark.parametrize("shop", ["append", "upsert"], indirect=True)

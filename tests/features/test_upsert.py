@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from framework.base.errors import ColumnsChanged, RefusedError
+from framework.core.iceberg import metadata
 from framework.core.rules.protocol import UPSERT_POINTS
 from framework.host.cli import main
 from tests.support.customers import SPEC, customers, send
@@ -40,6 +41,36 @@ def test_the_newest_row_of_each_key(customers: Project) -> None:
     assert names(customers) == {1: "a2", 2: "b2"}
     assert (batch.read, batch.rows, batch.filtered) == (3, 2, 1)
     assert batch.changed and (batch.changed.inserted, batch.changed.updated, batch.changed.deleted) == (0, 1, 0)
+
+
+@pytest.mark.parametrize("format_version", [3, 2])
+def test_files_of_which_no_row_is_left_are_removed(customers: Project, format_version: int) -> None:
+    """Otherwise each batch that changes the same keys would leave a file that all later ones open."""
+    customers.template = SPEC.replace("write: upsert", f"format_version: {format_version}, write: upsert")
+    send(customers, (1, "a", 1000), (2, "b", 1000), (3, "c", 1000))
+    customers.run()
+    for number in range(3):  # the first of these marks one row, and the others replace a file
+        send(customers, (1, f"a{number}", 2000 + number))
+        (batch,) = customers.run()
+        assert batch.changed and (batch.changed.inserted, batch.changed.updated, batch.changed.deleted) == (0, 1, 0)
+        assert _totals(customers) == {"records": 4, "position-deletes": 1, "data-files": 2, "delete-files": 1}
+    send(customers, (1, "a9", 3000), (2, "b9", 3000))  # marks another row, and replaces a file: one file has both marks
+    customers.run()
+    assert names(customers) == {1: "a9", 2: "b9", 3: "c"}
+    assert _totals(customers) == {"records": 5, "position-deletes": 2, "data-files": 2, "delete-files": 1}
+    send(customers, (1, None, 4000), (2, None, 4000), (3, None, 4000))  # no row is left
+    (batch,) = customers.run()
+    assert batch.changed and batch.changed.deleted == 3
+    assert (customers.rows(), _totals(customers)["data-files"]) == ([], 0)
+    assert not customers.unreferenced()
+
+
+def _totals(project: Project) -> dict[str, int]:
+    """What the newest snapshot has."""
+    table = metadata.read(project.pipeline.table.catalog, project.pipeline.table.identifier)
+    assert table is not None
+    summary = metadata.summary(table.main)
+    return {name: int(summary[f"total-{name}"]) for name in ("records", "position-deletes", "data-files", "delete-files")}
 
 
 @pytest.mark.long

@@ -205,10 +205,10 @@ class Project:
         return {path: hashlib.sha256(Path(urlparse(path).path).read_bytes()).hexdigest() for path in paths}
 
     def unreferenced(self) -> set[str]:
-        """Data files on the disk that no snapshot knows."""
-        known_paths = {urlparse(path).path for (path,) in self.sql("select file_path from {table}.all_data_files")}
+        """Files of rows, and of which rows are deleted, on the disk that no snapshot knows."""
+        known_paths = {urlparse(path).path for (path,) in self.sql("select file_path from {table}.all_files")}
         data = self.lake / "warehouse" / self.namespace / "trades" / "data"
-        return {str(path) for path in data.rglob("*.parquet")} - known_paths
+        return {str(path) for path in data.rglob("*") if path.suffix in (".parquet", ".puffin")} - known_paths
 
 
 def losing_answers(times: int) -> tuple[CommitCall, list[Any]]:

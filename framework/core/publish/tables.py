@@ -29,12 +29,10 @@ LAYOUT = {
     "write.parquet.compression-level": "1",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "33",  # a version for each batch
-}
-_ROWS_CHANGE = {
-    **{f"write.{kind}.mode": "merge-on-read" for kind in ("merge", "update", "delete")},  # no file is rewritten
-    # Each batch reads all manifests, and rewrites those whose deletion vectors it replaces.
+    # Readers, and batches that compare rows, open all manifests, a millisecond or two each; Iceberg waits for 100.
     "commit.manifest.min-count-to-merge": "10",
 }
+_ROWS_CHANGE = {f"write.{kind}.mode": "merge-on-read" for kind in ("merge", "update", "delete")}  # no file is rewritten
 _WITH_STATISTICS = 100  # columns
 
 

@@ -70,7 +70,7 @@ def frame_of(
 
 def places(pipeline: Pipeline, columns: Sequence[str]) -> Iterator[str]:
     """The columns by which steps with a memory put rows in order, and that do not go to the table."""
-    if any(step.memory for step in pipeline.steps):
+    if pipeline.compares:
         sent = {column.name for column in pipeline.table.sent}
         yield from (name for name in _PLACES if name in columns and name not in sent)
 

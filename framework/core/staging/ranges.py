@@ -27,6 +27,7 @@ _MOST_KEYS = 200_000  # of larger batches only the least and the greatest are re
 _MOST_PARTITIONS = 64  # of Kafka, of which each has a condition of its own
 _LONGEST = 256  # bytes of a text that is read
 _SMALL = 32 << 20  # bytes of a table in which there is little to leave out
+_MANY = 16  # files, however small, of which a batch that a stream reads each second opens no more than it must
 
 KeyBounds = tuple[Any, Any]
 Extremes = Callable[[str], "DataFrame"]  # of a column: a row with its least and greatest value, and how many rows have none
@@ -101,10 +102,10 @@ def asked(rows: DataFrame) -> Extremes:
 def near(target: StagingTarget, rows: DataFrame, keys: Sequence[str], windows: int = 1, extremes: Extremes | None = None) -> str:
     """The condition for rows with the same keys, of which none is null. The rows must have been kept; a message has up to `windows` of
     them. `extremes` says those of a column without a job over the rows."""
-    if not is_large(target):
+    if not is_large(target) and _files(target) <= _MANY:
         return ""
     keys = [name for name in keys if _has_bounds(target.column_types[name])]
-    if target.size * windows > _MOST_KEYS or target.pipeline.explodes:
+    if target.size * windows > _MOST_KEYS or target.pipeline.explodes or not is_large(target):
         return _all(_bounded(extremes or asked(rows), name, target.column_types[name]) for name in keys)
     table = rows.selectExpr(*(_looked_at(name, target.column_types[name]) for name in keys)).toArrow()
     return _all(_condition(target, table[name], name, target.column_types[name]).sql for name in keys)
@@ -147,7 +148,15 @@ def _looked_at(name: str, type_: Type) -> str:
 
 def is_large(target: StagingTarget) -> bool:
     """Whether the table is large enough to skip files."""
-    return int(target.table.currentSnapshot().summary().get("total-files-size") or 0) > _SMALL
+    return _total(target, "files-size") > _SMALL
+
+
+def _files(target: StagingTarget) -> int:
+    return _total(target, "data-files")
+
+
+def _total(target: StagingTarget, name: str) -> int:
+    return int(target.table.currentSnapshot().summary().get(f"total-{name}") or 0)
 
 
 def _all(conditions: Iterable[str]) -> str:

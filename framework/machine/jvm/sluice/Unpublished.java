@@ -9,6 +9,7 @@ import org.apache.iceberg.ContentFile;
 import org.apache.iceberg.HasTableOperations;
 import org.apache.iceberg.ManifestFile;
 import org.apache.iceberg.MetadataUpdate;
+import org.apache.iceberg.RowDelta;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotParser;
 import org.apache.iceberg.Table;
@@ -41,7 +42,7 @@ public final class Unpublished implements TableOperations {
   private Unpublished(Table loaded, String attempt) {
     catalog = ((HasTableOperations) loaded).operations();
     base = catalog.current();
-    table = new BaseTable(this, loaded.name());
+    table = new AttemptTable(this, loaded.name());
     key = key(loaded.name(), attempt);
     become(base);
   }
@@ -169,6 +170,17 @@ public final class Unpublished implements TableOperations {
 
   private List<ManifestFile> manifests(Snapshot snapshot) {
     return snapshot.allManifests(io()).stream().filter(manifest -> manifest.snapshotId() == snapshot.snapshotId()).toList();
+  }
+
+  private static final class AttemptTable extends BaseTable {
+    AttemptTable(TableOperations operations, String name) {
+      super(operations, name);
+    }
+
+    @Override
+    public RowDelta newRowDelta() {
+      return new Marking(name(), operations());
+    }
   }
 
   private void become(TableMetadata metadata) {
