@@ -189,10 +189,10 @@ def delays(bootstrap: str, folder: Path, names: Sequence[str], rate: int, first:
     delays_by_table = json.loads(answer.stdout)
     for table, values in delays_by_table.items():
         assert len(values) == rate * (warm + COUNTED), f"{table} lacks messages"
-        for about, counted in (("in the first minute", values[rate * SOON : rate * warm]), ("counted", values[rate * warm :])):
+        for which, counted in (("in the first minute", values[rate * SOON : rate * warm]), ("counted", values[rate * warm :])):
             if counted:
                 print(
-                    f"{rate}/s {table}, {about}: median {statistics.median(counted):.2f} s, longest {max(counted):.2f} s",
+                    f"{rate}/s {table}, {which}: median {statistics.median(counted):.2f} s, longest {max(counted):.2f} s",
                     flush=True,
                 )
     return [delay for values in delays_by_table.values() for delay in values[rate * warm :]]

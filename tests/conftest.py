@@ -247,6 +247,14 @@ def large_tables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def many_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes batches read only those files of any table that can have their keys, as of small tables with many files."""
+    from framework.core.staging import ranges
+
+    monkeypatch.setattr(ranges, "_MANY", 0)  # seventeen batches take half a minute
+
+
+@pytest.fixture
 def project(tmp_path: Path, lake: Path, kafka: str, spark: SparkSession) -> Iterator[Project]:
     new_project = Project(tmp_path, lake, kafka, spark)
     yield new_project

@@ -270,12 +270,12 @@ def test_times_are_compared_as_dedup_saw_them_under_their_later_name(project: Pr
     assert rows == [(1, 10, 0), (1, 20, 0), (1, 21, 40), (2, 0, 1), (2, 23, 59)]
 
 
-@pytest.mark.usefixtures("large_tables")
 @pytest.mark.parametrize(("within", "seed"), few([(within, seed) for within in (None, 7, 45) for seed in range(4)], (45, 1)))
 def test_the_rows_that_land_are_those_of_the_model(
-    project: Project, monkeypatch: pytest.MonkeyPatch, within: int | None, seed: int
+    project: Project, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, within: int | None, seed: int
 ) -> None:
     """The rows are those of the model also where only a part of the table's files is read."""
+    request.getfixturevalue(["many_files", "large_tables"][seed // 2])
     monkeypatch.setattr(ranges, "_MOST_KEYS", [200_000, 0][seed % 2])  # more keys than that take minutes
     within_option = "" if within is None else f", within: {within}m"
     project_of(project, f"{{{{keys: [id]{within_option}}}}}")
@@ -303,8 +303,11 @@ def test_many_rows_of_one_key_take_no_longer_than_others(project: Project) -> No
     assert (batch.rows, batch.filtered) == (50_000, 50_000)
 
 
-@pytest.mark.usefixtures("large_tables")
-def test_only_files_that_can_have_a_key_of_the_batch_are_read(project: Project) -> None:
+@pytest.mark.parametrize("tables", ["large_tables", "many_files"])
+def test_only_files_that_can_have_a_key_of_the_batch_are_read(
+    project: Project, tables: str, request: pytest.FixtureRequest
+) -> None:
+    request.getfixturevalue(tables)
     project_of(project)
     for start in (0, 100, 200):
         send(project, *range(start, start + 50))

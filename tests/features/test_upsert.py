@@ -66,7 +66,7 @@ def test_files_of_which_no_row_is_left_are_removed(customers: Project, format_ve
 
 
 def _totals(project: Project) -> dict[str, int]:
-    """What the newest snapshot has."""
+    """The totals of the newest snapshot."""
     table = metadata.read(project.pipeline.table.catalog, project.pipeline.table.identifier)
     assert table is not None
     summary = metadata.summary(table.main)

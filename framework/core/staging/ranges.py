@@ -102,7 +102,7 @@ def asked(rows: DataFrame) -> Extremes:
 def near(target: StagingTarget, rows: DataFrame, keys: Sequence[str], windows: int = 1, extremes: Extremes | None = None) -> str:
     """The condition for rows with the same keys, of which none is null. The rows must have been kept; a message has up to `windows` of
     them. `extremes` says those of a column without a job over the rows."""
-    if not is_large(target) and _files(target) <= _MANY:
+    if not is_large(target) and total(target, "data-files") <= _MANY:
         return ""
     keys = [name for name in keys if _has_bounds(target.column_types[name])]
     if target.size * windows > _MOST_KEYS or target.pipeline.explodes or not is_large(target):
@@ -148,14 +148,11 @@ def _looked_at(name: str, type_: Type) -> str:
 
 def is_large(target: StagingTarget) -> bool:
     """Whether the table is large enough to skip files."""
-    return _total(target, "files-size") > _SMALL
+    return total(target, "files-size") > _SMALL
 
 
-def _files(target: StagingTarget) -> int:
-    return _total(target, "data-files")
-
-
-def _total(target: StagingTarget, name: str) -> int:
+def total(target: StagingTarget, name: str) -> int:
+    """A total of the newest snapshot, such as that of `records`."""
     return int(target.table.currentSnapshot().summary().get(f"total-{name}") or 0)
 
 
