@@ -43,10 +43,10 @@ def test_the_newest_row_of_each_key(customers: Project) -> None:
     assert batch.changed and (batch.changed.inserted, batch.changed.updated, batch.changed.deleted) == (0, 1, 0)
 
 
-@pytest.mark.parametrize("format_version", [3, 2])
-def test_files_of_which_no_row_is_left_are_removed(customers: Project, format_version: int) -> None:
+@pytest.mark.parametrize("more", ["", 'partition_by: ["bucket(1, id)"], '])
+def test_files_of_which_no_row_is_left_are_removed(customers: Project, more: str) -> None:
     """Otherwise each batch that changes the same keys would leave a file that all later ones open."""
-    customers.template = SPEC.replace("write: upsert", f"format_version: {format_version}, write: upsert")
+    customers.template = SPEC.replace("write: upsert", f"{more}write: upsert")
     send(customers, (1, "a", 1000), (2, "b", 1000), (3, "c", 1000))
     customers.run()
     for number in range(3):  # the first of these marks one row, and the others replace a file

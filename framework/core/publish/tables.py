@@ -29,8 +29,6 @@ LAYOUT = {
     "write.parquet.compression-level": "1",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "33",  # a version for each batch
-    # Readers, and batches that compare rows, open all manifests, a millisecond or two each; Iceberg waits for 100.
-    "commit.manifest.min-count-to-merge": "10",
 }
 _ROWS_CHANGE = {f"write.{kind}.mode": "merge-on-read" for kind in ("merge", "update", "delete")}  # no file is rewritten
 _WITH_STATISTICS = 100  # columns
@@ -89,6 +87,8 @@ def write_properties(pipeline: Pipeline) -> dict[str, str]:
     """The table's properties about how it is written."""
     table = pipeline.table
     return {
+        # Readers, and batches that compare rows, open all manifests, a millisecond or two each; Iceberg waits for 100.
+        "commit.manifest.min-count-to-merge": "10",
         **(_ROWS_CHANGE if table.rows_change else {}),
         protocol.WRITE: table.words,
         **_of_time(pipeline),

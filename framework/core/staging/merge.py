@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from framework.core.staging import StagingTarget, ranges
+from framework.core.staging import StagingTarget
 from framework.core.staging.ranges import KeyRange
 from framework.sql.quote import identifier
 
@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 
 # Rows of the table are looked up in a map of the batch's, where that is small, instead of sorted.
 _BY_MAP = {"spark.sql.join.preferSortMergeJoin": "false", "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold": "64m"}
-_FEW, _FEW_STORED = 20_000, 100_000  # rows of a batch and of a table, for which planning takes longer than one task
-# Where the keys are listed, the matching rows are few, too, and fit anywhere; and other keys need no new code.
-_OF_FEW = {
+# Where the keys are listed, the matching rows are few and fit anywhere; and other keys need no new code.
+_LISTED = {
     "spark.sql.optimizer.inSetConversionThreshold": "0",
     "spark.sql.optimizer.inSetSwitchThreshold": "0",
     "spark.sql.shuffle.partitions": "1",
@@ -38,10 +37,6 @@ def sources(target: StagingTarget) -> dict[str, str]:
     return {identifier(name): f"s.{identifier(name)}" if name in ours else "NULL" for name in target.column_types}
 
 
-def _are_few(target: StagingTarget) -> bool:
-    return target.size <= _FEW and not target.pipeline.explodes and ranges.total(target, "records") <= _FEW_STORED
-
-
 def merge(target: StagingTarget, rows: DataFrame, near: KeyRange, statement: Callable[[str], Iterable[str]]) -> None:
     """Merges rows. `statement` gives the lines of the MERGE for the name of the rows' view; in them the view is `s`, and the table `t`."""
     from py4j.protocol import Py4JError
@@ -49,7 +44,7 @@ def merge(target: StagingTarget, rows: DataFrame, near: KeyRange, statement: Cal
     view = f"sluice_{target.attempt}"
     rows.createOrReplaceTempView(view)
     try:
-        settings = {**_BY_MAP, **(_OF_FEW if near.listed or _are_few(target) else {})}
+        settings = {**_BY_MAP, **(_LISTED if near.listed else {})}
         target.spark._jvm.sluice.Statement.run(
             target.spark._jsparkSession, "\n".join(statement(view)), settings, dict(target.summary)
         )

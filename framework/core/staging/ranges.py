@@ -102,7 +102,7 @@ def asked(rows: DataFrame) -> Extremes:
 def near(target: StagingTarget, rows: DataFrame, keys: Sequence[str], windows: int = 1, extremes: Extremes | None = None) -> str:
     """The condition for rows with the same keys, of which none is null. The rows must have been kept; a message has up to `windows` of
     them. `extremes` says those of a column without a job over the rows."""
-    if not is_large(target) and total(target, "data-files") <= _MANY:
+    if not is_large(target) and (extremes is None or total(target, "data-files") <= _MANY):
         return ""
     keys = [name for name in keys if _has_bounds(target.column_types[name])]
     if target.size * windows > _MOST_KEYS or target.pipeline.explodes or not is_large(target):
@@ -198,6 +198,8 @@ def _bounded(extremes: Extremes, name: str, type_: Type) -> str:
     try:
         ((low, high, _),) = _values(extremes(name))
     except (ValueError, OverflowError):
+        return ""
+    if isinstance(low, str) and max(len(low), len(high)) > _LONGEST:
         return ""
     return "false" if low is None else _sql(name, [(low, high)], type_)
 

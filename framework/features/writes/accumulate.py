@@ -4,7 +4,7 @@ Guarantee: the same totals come out of the same messages in any order and in any
 on the order, and for rows that are too late by `late_after`, which depends on what came in earlier batches. Where
 rows of the source change, those that are no more are taken off, or the group is computed again from all rows of the source.
 Cost: an aggregate over the batch; of the table only files are read whose bounds can hold a group of the batch. Rows that change are marked
-in deletion vectors (position deletes in format 2), and files of which no row is left are removed. No file is rewritten.
+in deletion vectors (position deletes in format 2); in format 3, files of which no row is left are removed. No file is rewritten.
 """
 
 from __future__ import annotations

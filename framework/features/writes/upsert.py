@@ -2,7 +2,7 @@
 
 Guarantee: the same rows come out of the same messages in any order and in any batches, as long as a deleted key is remembered.
 Cost: a sort of the batch by its keys; of the table only files are read whose bounds hold a key of the batch. Rows that change are
-marked in deletion vectors (position deletes in format 2), and files of which no row is left are removed. No file is rewritten.
+marked in deletion vectors (position deletes in format 2); in format 3, files of which no row is left are removed. No file is rewritten.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@ package sluice;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -10,6 +9,7 @@ import java.util.Map;
 import java.util.Set;
 import org.apache.iceberg.BaseRowDelta;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DataOperations;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.ManifestFile;
 import org.apache.iceberg.ManifestFiles;
@@ -25,12 +25,18 @@ import org.apache.iceberg.util.SnapshotUtil;
 /**
  * A commit that marks rows as deleted. A file of which no row would be left is removed instead: each later batch would open it, and its
  * marks, for nothing. Totals of a few groups would leave such a file with each batch.
+ *
+ * <p>So it is with marks of format 3, of which each says how many different rows it has, and where one task marks all rows of a file, as
+ * Spark plans it by itself.
  */
 final class Marking extends BaseRowDelta {
-  private static final long MOST = 1 << 20; // bytes of lists of files that are read for it; the newest files are in the first ones
+  private static final long MOST = 1 << 20; // bytes of lists of files that are read for it
+  private static final List<String> COLUMNS =
+      List.of("content", "file_path", "file_format", "partition", "record_count", "file_size_in_bytes");
 
   private final TableOperations operations;
   private final Map<String, DeleteFile> marks = new HashMap<>(); // by the file whose rows they mark
+  private final Set<String> needed = new HashSet<>(); // files of marks
   private final Set<CharSequence> mustExist = new HashSet<>();
   private String branch = SnapshotRef.MAIN_BRANCH;
 
@@ -47,8 +53,15 @@ final class Marking extends BaseRowDelta {
 
   @Override
   public RowDelta addDeletes(DeleteFile added) {
-    String marked = ContentFileUtil.referencedDataFileLocation(added);
-    return marked == null || marks.putIfAbsent(marked, added) != null ? super.addDeletes(added) : this;
+    if (ContentFileUtil.isDV(added) && marks.putIfAbsent(added.referencedDataFile(), added) == null) {
+      return this;
+    }
+    return addForGood(added);
+  }
+
+  private RowDelta addForGood(DeleteFile added) {
+    needed.add(added.location());
+    return super.addDeletes(added);
   }
 
   @Override
@@ -58,46 +71,56 @@ final class Marking extends BaseRowDelta {
   }
 
   @Override
+  protected String operation() {
+    return deletesDataFiles() && !addsDataFiles() ? DataOperations.DELETE : super.operation();
+  }
+
+  @Override
   public void commit() {
-    List<DeleteFile> needless = new ArrayList<>();
+    Set<String> needless = new HashSet<>();
     for (DataFile empty : empty()) {
       removeRows(empty);
       mustExist.remove(empty.location());
-      needless.add(marks.remove(empty.location()));
+      needless.add(marks.remove(empty.location()).location());
     }
-    marks.values().forEach(super::addDeletes);
+    marks.values().forEach(this::addForGood);
     super.validateDataFilesExist(mustExist);
     super.commit();
-    needless.stream().map(DeleteFile::location).distinct().filter(location -> !isNeeded(location)).forEach(operations.io()::deleteFile);
+    needless.removeAll(needed); // one file has the marks of many
+    needless.forEach(this::delete);
   }
 
-  /** One file has the marks of many. */
-  private boolean isNeeded(String location) {
-    return marks.values().stream().anyMatch(mark -> mark.location().equals(location));
+  /** A file that no commit names. If it stays, the search for orphans finds it. */
+  private void delete(String location) {
+    try {
+      operations.io().deleteFile(location);
+    } catch (RuntimeException error) {
+      // the commit was made
+    }
   }
 
   /** The files of which no row would be left. */
-  private List<DataFile> empty() {
-    List<DataFile> empty = new ArrayList<>();
+  private Iterable<DataFile> empty() {
+    Map<String, DataFile> empty = new HashMap<>(); // a table that was adopted can have a file twice
     TableMetadata metadata = operations.current();
     Snapshot before = SnapshotUtil.latestSnapshot(metadata, branch);
     long left = MOST;
     for (ManifestFile list : before == null || marks.isEmpty() ? List.<ManifestFile>of() : before.dataManifests(operations.io())) {
-      left -= list.length();
-      if (left < 0) {
-        break;
+      if (list.length() > left) {
+        continue;
       }
-      try (ManifestReader<DataFile> files = ManifestFiles.read(list, operations.io(), metadata.specsById())) {
+      left -= list.length();
+      try (ManifestReader<DataFile> files = ManifestFiles.read(list, operations.io(), metadata.specsById()).select(COLUMNS)) {
         files.forEach(file -> {
           DeleteFile mark = marks.get(file.location());
           if (mark != null && mark.recordCount() == file.recordCount()) {
-            empty.add(file);
+            empty.put(file.location(), file);
           }
         });
       } catch (IOException error) {
         throw new UncheckedIOException(error);
       }
     }
-    return empty;
+    return empty.values();
   }
 }

@@ -10,6 +10,7 @@ import org.apache.iceberg.HasTableOperations;
 import org.apache.iceberg.ManifestFile;
 import org.apache.iceberg.MetadataUpdate;
 import org.apache.iceberg.RowDelta;
+import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotParser;
 import org.apache.iceberg.Table;
@@ -25,8 +26,8 @@ import org.apache.iceberg.io.LocationProvider;
  * A table as one attempt sees it: the metadata that was loaded when it began, and what the attempt has changed since. That stays in this
  * process until `publish`, the only commit of which the catalog hears.
  *
- * <p>Nothing here loads the table again, repeats a commit, puts it onto another one or deletes a file by itself: an answer that was lost
- * is judged by who called, on the table as it is by then.
+ * <p>Nothing here loads the table again, repeats a commit, puts it onto another one or deletes a file of a commit by itself: an answer
+ * that was lost is judged by who called, on the table as it is by then.
  */
 public final class Unpublished implements TableOperations {
   private static final Map<String, Table> TABLES = new ConcurrentHashMap<>();
@@ -180,6 +181,10 @@ public final class Unpublished implements TableOperations {
     @Override
     public RowDelta newRowDelta() {
       return new Marking(name(), operations());
+    }
+
+    private Object writeReplace() { // Iceberg's own is not inherited by another package
+      return SerializableTable.copyOf(this);
     }
   }
 
