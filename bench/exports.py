@@ -124,12 +124,11 @@ def _by_duckdb(folder: Path) -> str:
     assert table is not None
     condition = f"\"at\" >= TIMESTAMPTZ '{FROM}' AND \"at\" < TIMESTAMPTZ '{UNTIL}'"
     select = f"SELECT {SELECT} FROM iceberg_scan('{table.files.path(table.file)}') WHERE {condition} GROUP BY ALL ORDER BY ALL"
-    extensions = [str(database._extension(name)) for name in ("avro", "httpfs", "iceberg")]
     copy = f"COPY ({select}) TO 'by_duckdb.csv' (HEADER)"
     lines = [
         "import duckdb",
         "db = duckdb.connect(config={'allow_unsigned_extensions': 'true'})",
-        *(f"db.execute({load_!r})" for load_ in (f"LOAD '{file}'" for file in extensions)),
+        *(f"db.execute({load_!r})" for load_ in (f"LOAD '{file}'" for file in database.extension_files())),
         "db.execute(\"SET TimeZone = 'UTC'\")",
         f"db.execute({copy!r})",
     ]

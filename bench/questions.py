@@ -81,7 +81,7 @@ def seconds_of(bootstrap: str, folder: Path) -> dict[str, list[float]]:
     sender.start()
     about = {
         "catalog": str(client.database), "seconds": SECONDS, "folder": str(folder / "queries"),
-        "extensions": [str(database._extension(name)) for name in ("avro", "httpfs", "iceberg")],
+        "extensions": database.extension_files(),
     }  # fmt: skip
     program = str(Path(__file__).with_name("asking.py"))
     answer = subprocess.run([sys.executable, program, json.dumps(about)], stdout=subprocess.PIPE, text=True, check=True)

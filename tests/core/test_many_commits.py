@@ -129,7 +129,7 @@ def test_a_rebuild_under_way_is_a_reader_too(project: Project) -> None:
     )
     of_rebuild = needs(source, trades, datetime.now(timezone.utc))
     assert of_rebuild.unread == first - 1
-    assert needs(source, trades, datetime.now(timezone.utc) + timedelta(days=2)).unread == first  # nobody goes on with it
+    assert needs(source, trades, datetime.now(timezone.utc) + timedelta(days=2)).unread == first  # given up
     assert {id_ for id_, entry in source.snapshots.items() if entry["sequence-number"] == first - 1} <= of_rebuild.snapshots
 
 

@@ -33,6 +33,11 @@ def state(table: Any) -> TableState:
     )
 
 
+def total(snapshot: Any, name: str) -> int:
+    """A total of the table at a snapshot, such as that of `records`."""
+    return int(snapshot.summary().get(f"total-{name}") or 0)
+
+
 def last_sequence(table: Any) -> int:
     """The greatest sequence number that a snapshot of the table has ever had."""
     return int(table.operations().current().lastSequenceNumber())

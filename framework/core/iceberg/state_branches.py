@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from framework.base.errors import RefusedError
-from framework.core.iceberg.jvm_state import names
+from framework.core.iceberg.jvm_state import names, total
 from framework.core.rules import protocol
 
 if TYPE_CHECKING:
@@ -90,4 +90,4 @@ def begin(lake: TableStore, table: Any, attempt: str, branch: str) -> int:
     """Creates the branch on which the attempt adds to a part of a state. Returns the number of files of that part."""
     base = table.snapshot(branch) or table.snapshot(protocol.EMPTY)
     lake.branch_as(table, protocol.staged_state(branch, attempt), base.snapshotId())
-    return int(base.summary().get("total-data-files") or 0)
+    return total(base, "data-files")

@@ -15,7 +15,7 @@ from functools import partial
 
 from framework.core.iceberg import moves
 from framework.core.iceberg.commit import Outcome, commit
-from framework.core.iceberg.jvm_state import state
+from framework.core.iceberg.jvm_state import state, total
 from framework.core.iceberg.lake import TableStore
 from framework.core.maintain.due import FEWEST_FILES, SMALL, Due, compacted
 from framework.core.rules import protocol
@@ -95,7 +95,7 @@ def settle(lake: TableStore, identifier: str, current_time: datetime) -> None:
         if table is None:
             return Outcome(None)
         settling = lake.begin(table)
-        file_count = int(settling.table.currentSnapshot().summary().get("total-data-files") or 0)
+        file_count = total(settling.table.currentSnapshot(), "data-files")
         target = protocol.settled(state(settling.table))
         if target is None:
             return partial(lake.mark_as_seen, settling, compacted(current_time, file_count))

@@ -43,8 +43,8 @@ def opened(
 ) -> duckdb.DuckDBPyConnection:
     """A database that reads and writes files in these folders alone, some of which need `access`, with `catalogs` for names of tables."""
     database = duckdb.connect(config=_OFFLINE)
-    for name in _EXTENSIONS:
-        database.execute(f"LOAD {literal(str(_extension(name)))}")
+    for file in extension_files():
+        database.execute(f"LOAD {literal(file)}")
     # Under a name that no namespace has: `memory.t` would be a table of DuckDB's own database.
     database.execute("ATTACH ':memory:' AS \" sluice\"; USE \" sluice\"; DETACH memory; SET TimeZone = 'UTC'")
     for catalog in catalogs:
@@ -81,6 +81,11 @@ def interruptible(worker: ThreadPoolExecutor, database: duckdb.DuckDBPyConnectio
             database.interrupt()
             wait((future,))
             raise
+
+
+def extension_files() -> list[str]:
+    """The files of the extensions that read Iceberg's tables, in the order in which they can be loaded."""
+    return [str(_extension(name)) for name in _EXTENSIONS]
 
 
 def _extension(name: str) -> Path:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from framework.base.errors import RefusedError
+from framework.core.iceberg.jvm_state import total
 from framework.core.rows.counts import BatchCounts
 from framework.core.rows.frame import Frame, places
 from framework.core.rules import forgotten
@@ -176,7 +177,7 @@ class Earlier:
         """The table's rows that can have the keys of the batch and a time at most `within` seconds from one of the batch. None where the
         table has no row. The batch is a frame that was kept."""
         target = self.target
-        if not int(target.table.currentSnapshot().summary().get("total-records") or 0):
+        if not total(target.table.currentSnapshot(), "records"):
             return None
         conditions = [ranges.near(target, batch, keys, extremes=lambda name: self._extremes(batch, name))]
         if within is not None and self.time:

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from framework.base.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ, Decimal, Type
+from framework.core.iceberg.jvm_state import total
 from framework.core.rows.own_columns import DELETE, SEVERAL
 from framework.core.staging import StagingTarget
 from framework.sql.quote import identifier, literal
@@ -27,7 +28,7 @@ _MOST_KEYS = 200_000  # of larger batches only the least and the greatest are re
 _MOST_PARTITIONS = 64  # of Kafka, of which each has a condition of its own
 _LONGEST = 256  # bytes of a text that is read
 _SMALL = 32 << 20  # bytes of a table in which there is little to leave out
-_MANY = 16  # files, however small, of which a batch that a stream reads each second opens no more than it must
+_MANY = 16  # files of such a table: to open one takes longer than to compare its bounds
 
 KeyBounds = tuple[Any, Any]
 Extremes = Callable[[str], "DataFrame"]  # of a column: a row with its least and greatest value, and how many rows have none
@@ -101,11 +102,12 @@ def asked(rows: DataFrame) -> Extremes:
 
 def near(target: StagingTarget, rows: DataFrame, keys: Sequence[str], windows: int = 1, extremes: Extremes | None = None) -> str:
     """The condition for rows with the same keys, of which none is null. The rows must have been kept; a message has up to `windows` of
-    them. `extremes` says those of a column without a job over the rows."""
-    if not is_large(target) and (extremes is None or total(target, "data-files") <= _MANY):
+    them. `extremes` says those of a column without a job over the rows, which a small table of many files is worth, too."""
+    is_small = not is_large(target)
+    if is_small and (extremes is None or total(target.table.currentSnapshot(), "data-files") <= _MANY):
         return ""
     keys = [name for name in keys if _has_bounds(target.column_types[name])]
-    if target.size * windows > _MOST_KEYS or target.pipeline.explodes or not is_large(target):
+    if target.size * windows > _MOST_KEYS or target.pipeline.explodes or is_small:
         return _all(_bounded(extremes or asked(rows), name, target.column_types[name]) for name in keys)
     table = rows.selectExpr(*(_looked_at(name, target.column_types[name]) for name in keys)).toArrow()
     return _all(_condition(target, table[name], name, target.column_types[name]).sql for name in keys)
@@ -148,12 +150,7 @@ def _looked_at(name: str, type_: Type) -> str:
 
 def is_large(target: StagingTarget) -> bool:
     """Whether the table is large enough to skip files."""
-    return total(target, "files-size") > _SMALL
-
-
-def total(target: StagingTarget, name: str) -> int:
-    """A total of the newest snapshot, such as that of `records`."""
-    return int(target.table.currentSnapshot().summary().get(f"total-{name}") or 0)
+    return total(target.table.currentSnapshot(), "files-size") > _SMALL
 
 
 def _all(conditions: Iterable[str]) -> str:

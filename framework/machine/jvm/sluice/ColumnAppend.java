@@ -128,7 +128,7 @@ public final class ColumnAppend {
       return tally;
     } catch (RuntimeException failed) {
       if (failed instanceof CleanableFailure) { // nobody names the files
-        tally.files.forEach(file -> ColumnFile.delete(table, file.location()));
+        tally.files.forEach(file -> ColumnFile.delete(table.io(), file.location()));
       }
       throw failed;
     }
@@ -151,7 +151,7 @@ public final class ColumnAppend {
           .forEach(all::add);
       return all;
     } catch (Throwable failed) { // Spark throws its errors undeclared
-      written.value().forEach(location -> ColumnFile.delete(table, location));
+      written.value().forEach(location -> ColumnFile.delete(table.io(), location));
       throw failed;
     } finally {
       shared.destroy();

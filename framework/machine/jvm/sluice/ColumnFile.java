@@ -16,6 +16,7 @@ import org.apache.iceberg.SchemaParser;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
 import org.apache.iceberg.encryption.EncryptedOutputFile;
+import org.apache.iceberg.io.FileIO;
 import org.apache.iceberg.parquet.ParquetSchemaUtil;
 import org.apache.iceberg.parquet.ParquetUtil;
 import org.apache.iceberg.shaded.org.apache.parquet.column.ColumnDescriptor;
@@ -128,12 +129,12 @@ final class ColumnFile {
       writer.close();
     } catch (IOException | RuntimeException ignored) { // an open stream would write the file behind its deletion
     }
-    delete(table, location());
+    delete(table.io(), location());
   }
 
-  static void delete(Table table, String location) {
+  static void delete(FileIO io, String location) {
     try {
-      table.io().deleteFile(location);
+      io.deleteFile(location);
     } catch (RuntimeException ignored) { // maintenance deletes it
     }
   }

@@ -80,6 +80,6 @@ final class ColumnFiles {
     if (file != null) {
       file.abort();
     }
-    done.forEach(each -> ColumnFile.delete(table, each.location()));
+    done.forEach(each -> ColumnFile.delete(table.io(), each.location()));
   }
 }

@@ -17,7 +17,6 @@ import org.apache.iceberg.ManifestReader;
 import org.apache.iceberg.RowDelta;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotRef;
-import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.TableOperations;
 import org.apache.iceberg.util.ContentFileUtil;
 import org.apache.iceberg.util.SnapshotUtil;
@@ -87,40 +86,36 @@ final class Marking extends BaseRowDelta {
     super.validateDataFilesExist(mustExist);
     super.commit();
     needless.removeAll(needed); // one file has the marks of many
-    needless.forEach(this::delete);
-  }
-
-  /** A file that no commit names. If it stays, the search for orphans finds it. */
-  private void delete(String location) {
-    try {
-      operations.io().deleteFile(location);
-    } catch (RuntimeException error) {
-      // the commit was made
-    }
+    needless.forEach(location -> ColumnFile.delete(operations.io(), location));
   }
 
   /** The files of which no row would be left. */
   private Iterable<DataFile> empty() {
+    Snapshot before = SnapshotUtil.latestSnapshot(operations.current(), branch);
+    if (before == null || marks.isEmpty()) {
+      return List.of();
+    }
     Map<String, DataFile> empty = new HashMap<>(); // a table that was adopted can have a file twice
-    TableMetadata metadata = operations.current();
-    Snapshot before = SnapshotUtil.latestSnapshot(metadata, branch);
     long left = MOST;
-    for (ManifestFile list : before == null || marks.isEmpty() ? List.<ManifestFile>of() : before.dataManifests(operations.io())) {
-      if (list.length() > left) {
-        continue;
-      }
-      left -= list.length();
-      try (ManifestReader<DataFile> files = ManifestFiles.read(list, operations.io(), metadata.specsById()).select(COLUMNS)) {
-        files.forEach(file -> {
-          DeleteFile mark = marks.get(file.location());
-          if (mark != null && mark.recordCount() == file.recordCount()) {
-            empty.put(file.location(), file);
-          }
-        });
-      } catch (IOException error) {
-        throw new UncheckedIOException(error);
+    for (ManifestFile list : before.dataManifests(operations.io())) {
+      if (list.length() <= left) {
+        left -= list.length();
+        addEmpty(list, empty);
       }
     }
     return empty.values();
+  }
+
+  private void addEmpty(ManifestFile list, Map<String, DataFile> empty) {
+    try (ManifestReader<DataFile> files = ManifestFiles.read(list, operations.io(), operations.current().specsById()).select(COLUMNS)) {
+      for (DataFile file : files) {
+        DeleteFile mark = marks.get(file.location());
+        if (mark != null && mark.recordCount() == file.recordCount()) {
+          empty.put(file.location(), file);
+        }
+      }
+    } catch (IOException error) {
+      throw new UncheckedIOException(error);
+    }
   }
 }

@@ -173,21 +173,6 @@ public final class Unpublished implements TableOperations {
     return snapshot.allManifests(io()).stream().filter(manifest -> manifest.snapshotId() == snapshot.snapshotId()).toList();
   }
 
-  private static final class AttemptTable extends BaseTable {
-    AttemptTable(TableOperations operations, String name) {
-      super(operations, name);
-    }
-
-    @Override
-    public RowDelta newRowDelta() {
-      return new Marking(name(), operations());
-    }
-
-    private Object writeReplace() { // Iceberg's own is not inherited by another package
-      return SerializableTable.copyOf(this);
-    }
-  }
-
   private void become(TableMetadata metadata) {
     now = metadata;
     files = catalog.temp(metadata);
@@ -234,5 +219,21 @@ public final class Unpublished implements TableOperations {
   @Override
   public long newSnapshotId() {
     return files.newSnapshotId();
+  }
+
+  /** The table with commits that remove files of which they leave no row. */
+  private static final class AttemptTable extends BaseTable {
+    AttemptTable(TableOperations operations, String name) {
+      super(operations, name);
+    }
+
+    @Override
+    public RowDelta newRowDelta() {
+      return new Marking(name(), operations());
+    }
+
+    private Object writeReplace() { // Iceberg's own is not inherited by another package
+      return SerializableTable.copyOf(this);
+    }
   }
 }
