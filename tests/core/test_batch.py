@@ -21,10 +21,10 @@ def test_messages_land_once_with_flags_and_bad_rows(project: Project) -> None:
     (batch,) = project.run()
 
     assert (batch.read, batch.rows, batch.bad, batch.filtered, batch.waiting) == (1000, 990, 10, 0, 0)
-    phases = dict(batch.phases)
+    phases = batch.work.seconds
     assert list(phases) == ["start", "open", "stage", "publish", "sweep"]
     assert batch.seconds == pytest.approx(sum(phases.values()) - phases["start"]), "Spark's start is none of the batch's seconds"
-    assert replace(batch, phases=(("start", 60.0), ("stage", 2.0))).seconds == 2.0
+    assert replace(batch, work=replace(batch.work, seconds={"start": 60.0, "stage": 2.0})).seconds == 2.0
     project.assert_exactly_once()
     rows = {row["id"]: row for row in project.rows()}
     assert rows[950]["size"] == "LARGE"

@@ -46,6 +46,7 @@ def test_each_message_lands_once_after_a_kill_at(project: Project, point: str) -
     project.run()
 
     project.assert_exactly_once()
+    project.assert_counted_once()
     after = project.files()
     assert {path: after[path] for path in committed} == committed, "a committed file was rewritten"
     # After the next run, all that the killed one left is gone, except for files that no commit knows: at most those of one batch.
@@ -72,6 +73,7 @@ def test_stopped_at_while_another_goes_on(project: Project, point: str) -> None:
     project.run()
 
     project.assert_exactly_once()
+    project.assert_counted_once()
     assert project.branches() == []
 
 

@@ -18,7 +18,7 @@ from framework.core.context.context import Context
 from framework.core.follow.follow import Followed
 from framework.core.rules import journal
 from framework.core.run import events, run as loop
-from framework.core.run.metrics import in_words
+from framework.operations.metrics import in_words
 from framework.plan import Pipeline
 from tests import toys
 from tests.support.kill_points import once
@@ -86,7 +86,7 @@ class Story:
         match event:
             case events.BatchDone(batch=batch):
                 self._batch_count += 1
-                counts = ", ".join(words for words in in_words(event) if not words.endswith("stragglers"))  # those of a toy
+                counts = ", ".join(words for words in in_words(event.batch) if not words.endswith("stragglers"))  # those of a toy
                 self.lines.append(f"  batch {batch.number} of {name}: {counts}, {batch.waiting} waiting")
             case events.Maintained(_, done):
                 self.lines.append(f"  maintained {done.identifier.rpartition('.')[2]}: {'; '.join(done.says)}")

@@ -15,10 +15,9 @@ from framework.base.errors import SourceMissing, Unexpected
 from framework.core.context.context import Context
 from framework.core.iceberg import table_state
 from framework.core.publish.batch import Batch, next_batch
-from framework.core.run.events import BatchDone
-from framework.core.run.metrics import in_words
 from framework.host.assets import checks
 from framework.host.assets.keys import AssetKeys
+from framework.operations.metrics import in_words
 from framework.operations.trials.given_messages import GivenMessages
 from framework.plan import Message, Pipeline, Plan
 from tests.support.memory_messages import append
@@ -108,7 +107,7 @@ def test_rows_of_a_batch_beside_those_of_the_table(version: int, lake: Path, spa
         ("once", 2, "between partition 0 offset 0 and partition 0 offset 2"),
         ("known", 1, "at partition 0 offset 2"),
     ]
-    assert "2 not as `once` expects" in list(in_words(BatchDone(orders.pipeline("orders"), batch)))
+    assert "2 not as `once` expects" in list(in_words(batch))
     assert warned(orders.lands("orders", order(4))) == []  # problems of the table's own rows were reported before
     results = {
         result.check_name: result for result in checks.results(AssetKeys(), orders.pipeline("orders"), [batch], {"short: x": 0})

@@ -17,8 +17,7 @@ from framework.core.context.context import Context
 from framework.core.iceberg import table_state
 from framework.core.publish import waiting
 from framework.core.run import run as loop
-from framework.core.run.events import BatchDone
-from framework.core.run.metrics import in_words
+from framework.operations.metrics import in_words
 from framework.operations.trials.given_messages import GivenMessages
 from framework.plan import Message, Pipeline, Plan
 from tests.support.kill_points import POINTS, Died
@@ -77,7 +76,7 @@ class Shop:
         counts: list[str] = []
         with suppress(Died):
             for batch in loop.batches(context, self.pipeline(topic)):
-                counts += in_words(BatchDone(self.pipeline(topic), batch))
+                counts += in_words(batch)
         return counts
 
     def sends(self, topic: str, id_: int, ago: int = 0) -> None:

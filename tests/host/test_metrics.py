@@ -6,19 +6,21 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from framework.core.publish.batch import Batch
-from framework.core.rows.counts import BatchCounts, Changed, UnmetExpectation
+from framework.core.rows.counts import BatchCounts, UnmetExpectation
+from framework.core.rules.work import Work
 from framework.core.run.events import BatchDone, Began, Ended, Event
-from framework.core.run.metrics import METRICS, Totals, in_words, metrics
 from framework.host.assets import results
 from framework.host.assets.told import Told
 from framework.host.cli.run import line
 from framework.host.watchers import WATCHERS, with_watchers
-from framework.operations.observe.progress import PipelineProgress
+from framework.operations.metrics import METRICS, in_words, lineage_of_work, metrics, values_for_dagster, values_of_work
+from framework.operations.observe.status import status_by_catalog
 from framework.plan import Pipeline
 from tests import toys
 from tests.support.project import plan_for
@@ -45,41 +47,49 @@ def pipeline(tmp_path: Path) -> Pipeline:
     return plan_for(tmp_path, "127.0.0.1:1", SPEC.format(namespace="shop")).pipelines[0]
 
 
-def batch(pipeline: Pipeline, *, changed: Changed | None = None, unmet: tuple[UnmetExpectation, ...] = ()) -> BatchDone:
-    counted = BatchCounts(read=1200, rows=1000, filtered=150, bad=50, unmet=unmet, carried=None, too_large=0, changed=changed)
-    phases = (("start", 4.0), ("stage", 1.5), ("publish", 0.25))
+WORK = Work(
+    batches=1, read=1200, rows=1000, filtered=150, files=2, bytes=4096, bad={"undecodable": 40, "too-old": 10},
+    seconds={"start": 4.0, "stage": 1.5, "publish": 0.25}, lasted={"2.5": 1},
+)  # fmt: skip
+
+
+def batch(pipeline: Pipeline, work: Work = WORK, unmet: tuple[UnmetExpectation, ...] = ()) -> BatchDone:
+    counted = BatchCounts(read=1200, rows=1000, filtered=150, bad=50, unmet=unmet, carried=None, too_large=0)
     return BatchDone(
-        pipeline,
-        Batch(pipeline="orders", number=1, read=1200, counted=counted, waiting=7, snapshot=1, attempt="a1", phases=phases),
+        pipeline, Batch(pipeline="orders", number=1, read=1200, counted=counted, waiting=7, snapshot=1, attempt="a1", work=work)
     )
 
 
 def test_each_metric_is_declared() -> None:
     for name, metric in metrics().items():
         assert re.fullmatch("[a-z]+(_[a-z]+)*", name)
-        assert metric.doc.endswith(".") and metric.unit
-        assert METRICS.load(name).__doc__
-        assert ("{label}" in metric.dagster) == bool(metric.label), "labels are told apart by Dagster, too"
+        assert metric.doc.endswith(".") and METRICS.load(name).__doc__
+        assert metric.label or "{label}" not in metric.dagster
+        if metric.unit in ("second", "byte"):
+            assert name.endswith(f"_{metric.unit}s"), "Prometheus' names have their units"
 
 
 def test_a_metric_is_in_all_that_shows_numbers(pipeline: Pipeline) -> None:
     event, told = batch(pipeline), Told()
     told.add(event)
     told.add(event)
-    assert "7 stragglers" in line(event)
-    assert results.numbers(PipelineProgress(pipeline="orders", table="shop.orders"), told, None)["stragglers"] == 14
-    assert told.totals.lineage()["size"] == 14
+    assert "200 stragglers" in line(event)
+    assert results.numbers(status_by_catalog(pipeline), told.work)["stragglers"] == 400
+    assert lineage_of_work(told.work)["size"] == 400
+    assert values_of_work(told.work)["stragglers"] == 400
 
 
 def test_the_numbers_of_batches_in_words_and_in_dagster(pipeline: Pipeline) -> None:
     unmet = (UnmetExpectation(name="positive", rows=2),)
-    event = batch(pipeline, changed=Changed(inserted=900, updated=100), unmet=unmet)
-    assert list(in_words(event)) == [
-        "1,000 rows", "900 new", "100 changed", "50 bad", "150 filtered", "2 not as `positive` expects", "7 stragglers",
+    keyed = replace(WORK, changed={"new": 900, "changed": 100, "deleted": 0}, unmet={"positive": 2})
+    event = batch(pipeline, keyed, unmet)
+    assert list(in_words(event.batch)) == [
+        "1,000 rows", "900 new", "100 changed", "50 bad", "150 filtered", "200 stragglers", "2 not as `positive` expects",
     ]  # fmt: skip
-    assert Totals([event, event]).named() == {
-        "batches": 2, "rows": 2000, "new": 1800, "changed": 200, "deleted": 0, "ended": 0, "bad_rows": 100, "filtered": 300,
-        "unmet_positive": 4, "seconds": 3.5, "seconds_start": 8, "seconds_stage": 3, "seconds_publish": 0.5, "stragglers": 14,
+    assert values_for_dagster(values_of_work(keyed + keyed)) == {
+        "batches": 2, "rows": 2000, "new": 1800, "changed": 200, "deleted": 0, "bad_rows": 100, "filtered": 300, "unmet_positive": 4,
+        "seconds": 3.5, "seconds_start": 8, "seconds_stage": 3, "seconds_publish": 0.5, "stragglers": 400, "read_messages": 2400,
+        "repeated_batches": 0, "written_bytes": 8192, "written_files": 4,
     }  # fmt: skip
 
 

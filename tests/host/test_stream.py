@@ -42,6 +42,10 @@ def test_it_loads_answers_and_ends(project: Project, tmp_path: Path) -> None:
             assert batch["attempt"] and batch["snapshot"]
             project.send_good(10)
             stream.wait_for(28)
+            metrics = stream.metrics()
+            assert 'sluice_written_rows_total{pipeline="trades",table=' in metrics and "sluice_stream_ready 1.0" in metrics
+            (heap,) = [line for line in metrics.splitlines() if line.startswith("sluice_stream_heap_bytes ")]
+            assert float(heap.split()[1]) > 1 << 20
             assert stream.end() < 10
             last_word = b""
             while last_word != b"STOPPING=1":

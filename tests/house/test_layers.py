@@ -57,6 +57,7 @@ ONLY: dict[str, tuple[str, ...]] = {
     "yaml": ("language",),
     "jsonschema": ("messages/formats",),
     "openlineage": ("host/watchers",),
+    "prometheus_client": ("host/prometheus",),
     "starlette": ("host/serve",),
     "uvicorn": ("host/serve",),
     "click": ("host/cli",),

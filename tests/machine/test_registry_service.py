@@ -172,11 +172,11 @@ def test_it_is_started_only_by_name_and_a_busy_port_is_named(home: Path, monkeyp
     assert registry.ports() == (18081, 18082)
     assert sluice("status") == (
         0,
-        "aws: stopped\ncatalog: stopped\nkafka: stopped\nmail: stopped\nregistry: stopped\ns3: stopped\n",
+        "aws: stopped\ncatalog: stopped\nkafka: stopped\nmail: stopped\nprometheus: stopped\nregistry: stopped\ns3: stopped\n",
     )
     assert sluice("down") == (
         0,
-        "".join(f"{name}: was not running\n" for name in ("aws", "catalog", "kafka", "mail", "registry", "s3")),
+        "".join(f"{name}: was not running\n" for name in ("aws", "catalog", "kafka", "mail", "prometheus", "registry", "s3")),
     )
 
 

@@ -156,7 +156,7 @@ def test_a_broken_pid_file_counts_as_stopped(tmp_path: Path, text: str) -> None:
     (tmp_path / "services" / "kafka" / "pid").write_text(text)
     result = CliRunner().invoke(main, ["services", "status"], env={"SLUICE_HOME": str(tmp_path)})
     assert (result.output, result.exit_code) == (
-        "aws: stopped\ncatalog: stopped\nkafka: stopped\nmail: stopped\nregistry: stopped\ns3: stopped\n",
+        "aws: stopped\ncatalog: stopped\nkafka: stopped\nmail: stopped\nprometheus: stopped\nregistry: stopped\ns3: stopped\n",
         0,
     )
 
@@ -247,7 +247,8 @@ def test_each_service_has_the_port_that_the_specs_name_for_it(tmp_path: Path, mo
     ports = {name: service.ports()[0] for name, service in services.services().items()}
     with _addresses.used(_addresses.named(specs, "local")):
         assert {name: service.ports()[0] for name, service in services.services().items()} == {
-            "kafka": 29092, "registry": 28081, "catalog": 28182, "s3": 29100, "aws": ports["aws"], "mail": ports["mail"],
+            "kafka": 29092, "registry": 28081, "catalog": 28182, "s3": 29100,
+            **{name: ports[name] for name in ("aws", "mail", "prometheus")},
         }  # fmt: skip
     assert {name: service.ports()[0] for name, service in services.services().items()} == ports
     monkeypatch.setenv("SLUICE_KAFKA_PORT", "24000")

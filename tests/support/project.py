@@ -17,11 +17,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from framework.base.clock import Clock, utc_now
 from framework.core.context.context import Context
-from framework.core.iceberg import table_state
+from framework.core.iceberg import metadata, table_state
 from framework.core.iceberg.updates import CommitCall, commit_transaction
 from framework.core.publish.batch import Batch
-from framework.core.rules import journal, protocol
+from framework.core.rules import journal, protocol, work
 from framework.core.rules.protocol import parted
+from framework.core.rules.work import Work
 from framework.core.run.run import batches
 from framework.host.plans import make
 from framework.plan import Pipeline, Plan
@@ -182,6 +183,16 @@ class Project:
         repeated_messages = sorted(message for message, times in counts.items() if times > 1)
         missing = sorted(expected - set(counts))
         assert (repeated_messages, missing, sorted(set(counts) - expected)) == ([], [], [])
+
+    def work(self) -> Work:
+        """The work of all batches, as the table itself counts it."""
+        table = metadata.read(self.pipeline.table.catalog, f"{self.namespace}.trades")
+        return Work() if table is None else work.read(table.properties)
+
+    def assert_counted_once(self) -> None:
+        """Each message is in the table's sums once, as far as none was read again on purpose."""
+        done = self.work()
+        assert (done.read, done.rows + done.filtered + sum(done.bad.values())) == (len(self.messages()),) * 2
 
     def messages(self) -> set[tuple[int, int]]:
         """Every message that Kafka has below the last stable offsets; only right for topics without transactions."""

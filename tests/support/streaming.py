@@ -69,6 +69,10 @@ class Streaming:
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)
 
+    def metrics(self) -> str:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=30) as answer:
+            return str(answer.read().decode())
+
     def lives(self) -> bool:
         try:
             return self.ask("/healthz")[0] == 200

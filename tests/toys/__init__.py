@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from framework.base.components import _listed
-from framework.core.run.metrics import METRICS
 from framework.documents.write_mode import write_mode
 from framework.host.cli import COMMANDS
 from framework.host.components import COMPONENTS
 from framework.host.watchers import WATCHERS
 from framework.language import extensions, shapes
 from framework.operations.access.targets import TARGETS
+from framework.operations.metrics import METRICS
 
 FOLDER = Path(__file__).parent
 

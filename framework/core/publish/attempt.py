@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -27,6 +27,7 @@ from framework.core.publish.tables import join_topics, open_table
 from framework.core.rows.pins import Pins
 from framework.core.rules import attempts, refusals
 from framework.core.rules.protocol import Position, Range, TableState, TopicState, Verdict, verdict
+from framework.core.rules.work import PROPERTY, read as work_of
 from framework.core.schemas import schema_lookup
 from framework.core.spark.causes import is_spark_gone
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown
@@ -45,7 +46,7 @@ class TopicReading:
 
 
 class Attempt:
-    """One try to publish a batch, under an id of its own."""
+    """One try to publish a batch, under an id of its own. `repeats`: how often another commit came before an earlier try."""
 
     def __init__(
         self,
@@ -56,6 +57,7 @@ class Attempt:
         stopwatch: Stopwatch,
         replayed: BadRowSource | None = None,
         reading: TopicReading | None = None,
+        repeats: int = 0,
     ) -> None:
         self.context = context
         self.pipeline = pipeline
@@ -65,6 +67,7 @@ class Attempt:
         self.lake: TableStore = context.lake(pipeline)
         self.replayed = replayed
         self.reading = reading
+        self.repeats = repeats
         self.source = replayed or context.source(pipeline, pins)
         self.reached: Callable[[str], None] = context.reached
         self.own: Unpublished | None = None  # the table as this attempt changes it
@@ -165,8 +168,10 @@ class Attempt:
         """Publishes the batch by one commit. Returns DONE, or the verdict by which the batch begins again."""
         if self.source.ids() != topic.topics:
             return Verdict.AGAIN
+        work = work_of(own.table.properties()) + self.stopwatch.timed(replace(prepared.work, repeats=self.repeats))
+        properties = {PROPERTY: work.text()}
         try:
-            moves.prepare(self.lake.begin(own.table), self.attempt, prepared.position, prepared.forget)
+            moves.prepare(self.lake.begin(own.table), self.attempt, prepared.position, prepared.forget, properties)
         except CommitRefused as error:
             return self._restage(error)
         identifier = self.pipeline.table.identifier

@@ -17,6 +17,7 @@ from framework.core.rows.frame import frame_of, judged_rows
 from framework.core.rows.pins import Pins
 from framework.core.rules import protocol
 from framework.core.rules.protocol import Position, Range, TableState, TopicState
+from framework.core.rules.work import Work
 from framework.core.schemas import schema_lookup
 from framework.core.sources.source import SourceReader
 from framework.core.spark.reading_errors import named_errors
@@ -34,6 +35,7 @@ class Staged:
     snapshot: protocol.Snapshot
     position: Position
     counted: BatchCounts
+    work: Work  # without its seconds, which are not over
     forget: tuple[str, ...]  # branches of state that have expired
 
 
@@ -76,9 +78,11 @@ class Stage:
             forget=(0, position.batch) if self.pipeline.table.write.whole else None, rebuilt=position.rebuilt,
             replay=self.replayed is not None, newest=max(position.newest, counted.newest_time),
         )  # fmt: skip
-        counted = replace(counted, changed=_changed(table, self.attempt, self.pipeline.table.write))
+        summary = table.snapshot(protocol.BRANCH + self.attempt).summary()
+        counted = replace(counted, changed=_changed(summary, self.pipeline.table.write))
         forget = states.expired(table, self.pipeline.table.states, self.context.clock())
-        return Staged(range_=range_, snapshot=tip, position=new_position, counted=counted, forget=forget)
+        work = _work(counted, summary)
+        return Staged(range_=range_, snapshot=tip, position=new_position, counted=counted, work=work, forget=forget)
 
     def _stage_bad_rows(self, opened: TableState, range_: Range, counted: BatchCounts) -> None:
         if self.replayed:
@@ -133,8 +137,17 @@ class Stage:
         )
 
 
-def _changed(table: Any, attempt: str, write: Write) -> Changed | None:
-    """The changes that a staged batch makes to rows by their keys, from its snapshot."""
-    summary = table.snapshot(protocol.BRANCH + attempt).summary()
+def _changed(summary: Any, write: Write) -> Changed | None:
+    """The changes that a staged batch makes to rows by their keys, from its snapshot's summary."""
     counts = {name: summary.get(f"spark.merge-into.num-target-rows-{rows}") for name, rows in write.changes.items()}
     return Changed(**{name: int(count) for name, count in counts.items()}) if counts and None not in counts.values() else None
+
+
+def _work(counted: BatchCounts, summary: Any) -> Work:
+    """The work of a staged batch, from its counts and its snapshot's summary."""
+    return Work(
+        batches=1, read=counted.read, rows=counted.rows, filtered=counted.filtered, bad=counted.codes,
+        files=int(summary.get("added-data-files") or 0) + int(summary.get("added-delete-files") or 0),
+        bytes=int(summary.get("added-files-size") or 0),
+        changed=counted.changed.words if counted.changed else {}, unmet={unmet.name: unmet.rows for unmet in counted.unmet},
+    )  # fmt: skip

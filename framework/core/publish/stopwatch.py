@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+from framework.core.rules.work import Work, bound
+
+START = "start"  # the phase in which Spark starts
 
 
 class Stopwatch:
@@ -18,5 +24,14 @@ class Stopwatch:
         self._last = moment
 
     @property
-    def phases(self) -> tuple[tuple[str, float], ...]:
-        return tuple(self._phases.items())
+    def phases(self) -> Mapping[str, float]:
+        return dict(self._phases)
+
+    @property
+    def seconds(self) -> float:
+        """All seconds but those in which Spark started."""
+        return sum(seconds for phase, seconds in self._phases.items() if phase != START)
+
+    def timed(self, work: Work) -> Work:
+        """The work of a batch with its seconds so far."""
+        return replace(work, seconds=self.phases, lasted={bound(self.seconds): work.batches})

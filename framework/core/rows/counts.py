@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from framework.core.rows.bad_rows import TYPE
@@ -11,6 +13,9 @@ from framework.plan import Pipeline
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
+
+
+DROPPED = "dropped"  # in place of a code
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,7 @@ class BatchCounts:
     too_large: int
     unknown_schemas: frozenset[int] = frozenset()  # ids of schemas that the registry has not been asked for
     changed: Changed | None = None
+    codes: Mapping[str, int] = field(default_factory=dict)  # the number of bad rows by their codes
     newest_time: int = 0  # the greatest time of rows that were added to windows of time, in microseconds
 
 
@@ -115,17 +121,26 @@ def carried_rows(spark: SparkSession, rows: Any) -> DataFrame:
     return DataFrame(spark._jsparkSession.createDataFrame(rows, schema), spark)
 
 
+def codes(spark: SparkSession, pipeline: Pipeline, bad: int, bad_list: Any | None) -> Mapping[str, int]:
+    """The number of bad rows by their codes. Those that are dropped travel no further, and have none."""
+    if not bad or bad_list is None:
+        return {DROPPED: bad} if bad else {}
+    jvm: Any = spark._jvm
+    counts: Counter[str] = Counter()
+    for entry in str(jvm.sluice.Faults.counts(bad_list)).split(","):
+        fault, _, count = entry.partition(":")
+        counts[pipeline.faults[int(fault)].code] += int(count)
+    return counts
+
+
 def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> BatchCounts:
     """The counts of an observation. The bad rows stay in the JVM: as Python objects, ten thousand would take longer than their write."""
     row = cast(Any, observed)._jo.getRow()
     counts = {name: row.get(index) for index, name in enumerate(row.schema().fieldNames()) if name not in ("carried", "unknown")}
-    carried = None
-    bad = counts.get("bad", 0)
+    bad, bad_list = counts.get("bad", 0), None
     if "bad" not in counts:
         bad_list = row.getList(row.fieldIndex("carried"))
         bad = bad_list.size()
-        if bad:
-            carried = carried_rows(spark, bad_list)
     filtered = counts.get("filtered", 0)
     rows = counts.get("rows", counts["read"] - bad - filtered)
     unmet = tuple(
@@ -145,7 +160,8 @@ def counted(spark: SparkSession, pipeline: Pipeline, observed: Observation) -> B
         filtered=filtered,
         bad=bad,
         unmet=unmet,
-        carried=carried,
+        carried=carried_rows(spark, bad_list) if bad and bad_list is not None else None,
+        codes=codes(spark, pipeline, bad, bad_list),
         too_large=counts.get("too_large", 0),
         unknown_schemas=unknown_schemas,
     )

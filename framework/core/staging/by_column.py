@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from framework.core.rows.counts import BatchCounts, UnmetExpectation, carried_rows, place
+from framework.core.rows.counts import BatchCounts, UnmetExpectation, carried_rows, codes, place
 from framework.core.rules import forgotten, protocol
 from framework.core.staging import StagingTarget
 from framework.plan import Pipeline
@@ -48,11 +48,12 @@ def stage(target: StagingTarget, rows: DataFrame) -> BatchCounts | None:
 def counted(target: StagingTarget, outcome: Any) -> BatchCounts:
     """The counts of judged rows (`AppendTally.java`), of which the good ones land."""
     read, filtered, bad = outcome.read(), outcome.filtered(), outcome.bad()
-    carries = target.pipeline.bad_rows != "drop"
+    bad_list = outcome.carried() if bad and target.pipeline.bad_rows != "drop" else None
     return BatchCounts(
         read=read, rows=read - filtered - bad, filtered=filtered, bad=bad, too_large=outcome.tooLarge(),
         unmet=tuple(_unmet(target.pipeline, outcome)),
-        carried=carried_rows(target.spark, outcome.carried()) if bad and carries else None, unknown_schemas=frozenset(outcome.unknown()),
+        carried=None if bad_list is None else carried_rows(target.spark, bad_list),
+        codes=codes(target.spark, target.pipeline, bad, bad_list), unknown_schemas=frozenset(outcome.unknown()),
     )  # fmt: skip
 
 

@@ -10,8 +10,8 @@ from dagster import AssetExecutionContext, OpExecutionContext
 
 from framework.base.amounts import counted
 from framework.core.run.events import BatchDone
-from framework.core.run.metrics import in_words
 from framework.core.spark import warm, warm_jvm
+from framework.operations.metrics import in_words
 from framework.operations.observe.progress import PipelineProgress
 from framework.plan import Pipeline, Plan
 
@@ -64,11 +64,5 @@ def started(context: AssetExecutionContext | OpExecutionContext, resource: Any, 
 
 def batch(context: AssetExecutionContext, event: BatchDone) -> None:
     done = event.batch
-    parts = [
-        f"batch {done.number}",
-        f"{done.read:,} read",
-        *in_words(event),
-        f"{done.seconds:.1f} s",
-        f"{done.waiting:,} waiting",
-    ]
+    parts = [f"batch {done.number}", f"{done.read:,} read", *in_words(done), f"{done.seconds:.1f} s", f"{done.waiting:,} waiting"]
     context.log.info(", ".join(parts))

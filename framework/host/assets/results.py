@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timezone
 from typing import Any
 
 from dagster import (
@@ -25,21 +24,23 @@ from dagster._core.definitions.source_asset import SYSTEM_METADATA_KEY_SOURCE_AS
 
 from framework.core.iceberg import metadata, table_state
 from framework.core.publish.batch import Batch
+from framework.core.rules.work import Work
 from framework.host.assets import asset_specs
 from framework.host.assets.keys import AssetKeys
 from framework.host.assets.told import Told
+from framework.operations.metrics import values_for_dagster, values_of_table, values_of_work
 from framework.operations.observe.progress import PipelineProgress
+from framework.operations.observe.status import Status
 from framework.plan import Pipeline
 
 Result = MaterializeResult[Any]
 
 
-def committed(
-    keys: AssetKeys, pipeline: Pipeline, watched: PipelineProgress, told: Told, bad: Counter[str], newest_event: datetime | None
-) -> Iterator[Result]:
+def committed(keys: AssetKeys, status: Status, told: Told, bad: Counter[str]) -> Iterator[Result]:
     """The results for the table and, if there are new ones, its bad rows. The version of each is its snapshot."""
+    pipeline = status.pipeline
     lineage = {"dagster/column_lineage": asset_specs.lineage_of(pipeline, keys)}
-    table_metadata = numbers(watched, told, newest_event) | lineage
+    table_metadata = numbers(status, told.work) | lineage
     version = DataVersion(str(told.batches[-1].snapshot))
     yield MaterializeResult(asset_key=keys.table(pipeline), metadata=table_metadata, data_version=version)
     if pipeline.bad_rows == "drop":
@@ -51,7 +52,7 @@ def committed(
     by_reason = "\n".join(f"- {count:,} {message}" for message, count in bad.most_common(20))
     reasons: dict[str, Any] = {
         "new": sum(bad.values()),
-        "dagster/row_count": watched.bad_rows,
+        "dagster/row_count": status.progress.bad_rows,
         "reasons": MetadataValue.md(by_reason),
     }
     table = metadata.read(pipeline.table.catalog, pipeline.table.bad_rows)
@@ -84,25 +85,15 @@ def nothing_new(key: AssetKey) -> Result:
     return MaterializeResult(asset_key=key, metadata={SYSTEM_METADATA_KEY_SOURCE_ASSET_OBSERVATION: True})
 
 
-def up_to_date(
-    keys: AssetKeys, pipeline: Pipeline, watched: PipelineProgress, newest_event: datetime | None, says: str
-) -> AssetObservation:
-    return AssetObservation(keys.table(pipeline), description=says, metadata=numbers(watched, Told(), newest_event))
+def up_to_date(keys: AssetKeys, status: Status, says: str) -> AssetObservation:
+    return AssetObservation(keys.table(status.pipeline), description=says, metadata=numbers(status))
 
 
-def numbers(watched: PipelineProgress, told: Told, newest_event: datetime | None) -> dict[str, Any]:
-    """The metadata of a table, which Dagster plots over time. `newest_event` is the time of the newest event."""
-    entries: dict[str, Any] = told.totals.named() if told.batches else {}
-    entries |= {
-        "files": watched.files,
-        "bytes": watched.bytes,
-        "dagster/row_count": watched.rows,
-        "dagster/uri": watched.location,
-    }
-    if watched.lag is not None:
-        entries["lag_messages"] = watched.lag
-    if newest_event is not None:
-        entries["lag_seconds"] = round((datetime.now(timezone.utc) - newest_event).total_seconds(), 1)
+def numbers(status: Status, work: Work | None = None) -> dict[str, Any]:
+    """The metadata of a table, which Dagster plots over time: its metrics, with those of the `work` that a run has done."""
+    watched = status.progress
+    values = values_of_table(status) | (values_of_work(work) if work else {})
+    entries: dict[str, Any] = {**values_for_dagster(values), "dagster/uri": watched.location}
     if watched.position is not None:
         # As text: a plot of it has no meaning, and it has more digits than a plot keeps.
         entries["snapshot"] = MetadataValue.text(str(watched.position.snapshot))

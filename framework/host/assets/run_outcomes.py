@@ -69,7 +69,7 @@ def record(context: AssetExecutionContext, keys: AssetKeys, status: Status, told
     try:
         if told.batches:
             bad = results.bad_rows(status.pipeline, told.batches)
-            for result in results.committed(keys, status.pipeline, status.progress, told, bad, status.newest_event):
+            for result in results.committed(keys, status, told, bad):
                 _event(context, result)
     except SluiceError as error:
         context.log.warning(f"{len(told.batches)} batches were published and are not recorded here: {error}")
@@ -84,7 +84,7 @@ def _event(context: AssetExecutionContext, result: MaterializeResult[Any]) -> No
 def with_batches(keys: AssetKeys, status: Status, told: Told) -> Iterator[TableResult]:
     pipeline = status.pipeline
     bad = results.bad_rows(pipeline, told.batches)
-    yield from results.committed(keys, pipeline, status.progress, told, bad, status.newest_event)
+    yield from results.committed(keys, status, told, bad)
     yield from checks.results(keys, pipeline, told.batches, bad)
     yield from checks.state_results(keys, status)
 
@@ -92,7 +92,7 @@ def with_batches(keys: AssetKeys, status: Status, told: Told) -> Iterator[TableR
 def without_batches(context: AssetExecutionContext, keys: AssetKeys, status: Status, says: str) -> Iterator[TableResult]:
     pipeline = status.pipeline
     context.log.info(f"{pipeline.table.identifier}: {says}")
-    context.log_event(results.up_to_date(keys, pipeline, status.progress, status.newest_event, says))
+    context.log_event(results.up_to_date(keys, status, says))
     yield from map(results.nothing_new, keys.written(pipeline))
     yield from checks.state_results(keys, status)
 

@@ -15,7 +15,6 @@ from framework.core.run import leases
 from framework.host.assets import asset_specs, results
 from framework.host.assets.check_records import RUNLESS, Materialization
 from framework.host.assets.keys import AssetKeys
-from framework.host.assets.told import Told
 from framework.operations.observe.status import Status
 
 
@@ -33,7 +32,7 @@ def materialize(instance: DagsterInstance, keys: AssetKeys, statuses: Iterable[S
         version = str(position.snapshot)
         if results.version_of(newest_record) != version and not results.has_rows_of(newest_record, status.progress):
             lineage = {"dagster/column_lineage": asset_specs.lineage_of(pipeline, keys)}
-            numbers = results.numbers(status.progress, Told(), status.newest_event)
+            numbers = results.numbers(status)
             instance.report_runless_asset_event(results.event(key, numbers | lineage, version))
             newest_record = _newest_record(instance, key)
         if newest_record is not None:

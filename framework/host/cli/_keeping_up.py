@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from framework.base.amounts import counted
 
 if TYPE_CHECKING:
-    from framework.core.run.metrics import Totals
+    from framework.core.rules.work import Work
     from framework.plan import Pipeline
 
 _NAMED = 3  # pipelines
@@ -21,8 +21,8 @@ def begins(pipelines: Sequence[Pipeline], every: str) -> str:
     return f"loading {names} every {every}; Ctrl-C stops after the batch that is under way"
 
 
-def ended(totals: Totals) -> str:
-    rows, batches = totals.of("rows"), totals.of("batches")
+def ended(work: Work) -> str:
+    rows, batches = work.rows, work.batches
     if not batches:
         return "stopped: nothing was loaded"
     return f"stopped: {counted(rows, 'row')} in {counted(batches, 'batch')}, all committed; the next run continues there"

@@ -181,3 +181,10 @@ def chosen(plan: Plan, names: Sequence[str]) -> tuple[Pipeline, ...]:
     from framework.plan import chosen
 
     return chosen.chosen(plan, names)
+
+
+def still_chosen(names: Sequence[str], plan: Plan) -> Sequence[Pipeline]:
+    """The pipelines of these names that a later plan has, or of these tables; all of them without names."""
+    all_names = {name for pipeline in plan.pipelines for name in (pipeline.name, pipeline.table.identifier)}
+    existing_names = [name for name in names if name in all_names]
+    return chosen(plan, existing_names) if existing_names or not names else ()

@@ -76,7 +76,7 @@ def command(names: tuple[str, ...], every: str | None, workers: int, specs: Path
                 for event in with_watchers(loop.keep_up(runs, pipelines, seconds, stop, WaitingSize(context).full)):
                     report.tell(event)
                     report.tell_failures()
-                click.echo(_keeping_up.ended(report.totals), err=True)
+                click.echo(_keeping_up.ended(report.work), err=True)
                 return
             for event in with_watchers(runs(pipelines, stop.is_set)):
                 report.tell(event)
@@ -109,13 +109,13 @@ class _Report:
     """The output of a run: a line for each batch and, on a terminal, a bar for the pipeline that is under way."""
 
     def __init__(self, context: Context, by_name: bool, has_bar: bool) -> None:
-        from framework.core.run.metrics import Totals
+        from framework.core.rules.work import Work
 
         self.context = context
         self.by_name = by_name
         self.has_bar = has_bar and sys.stderr.isatty()
+        self.work = Work()
         self.broken: set[str] = set()  # names of pipelines that failed or were left out
-        self.totals = Totals()
         self._failures: list[Failed | LeftOut] = []  # that are not told yet
         self._bar: Bar | None = None
         self._read = 0
@@ -124,11 +124,11 @@ class _Report:
     def tell(self, event: Event) -> None:
         from framework.core.run import events
 
-        self.totals.add(event)
         match event:
             case events.Began(pipeline, waiting):
                 self.begin(pipeline, waiting)
             case events.BatchDone():
+                self.work += event.batch.work
                 self.batch(event)
             case events.Maintained(_, done):
                 _specs.echo(done.line)
@@ -224,9 +224,9 @@ def _since(pipeline: str) -> str:
 
 
 def line(event: BatchDone) -> str:
-    from framework.core.run.metrics import in_words
+    from framework.operations.metrics import in_words
 
     batch = event.batch
     rate = batch.read / max(batch.seconds, 0.001)
-    parts = [f"{batch.pipeline}: batch {batch.number}", *in_words(event), f"{batch.seconds:.1f} s", f"{rate:,.0f} rows/s"]
+    parts = [f"{batch.pipeline}: batch {batch.number}", *in_words(batch), f"{batch.seconds:.1f} s", f"{rate:,.0f} rows/s"]
     return ", ".join([*parts, f"{batch.waiting:,} waiting"])

@@ -19,7 +19,8 @@ def command() -> None:
     """Start, stop and show a Kafka, a schema registry and others.
 
     They are real servers on this machine, for demos and tests: kafka; registry, a schema registry; mail, a mail server that keeps mails
-    and shows them on a page; s3, an object store; catalog, a catalog of Iceberg's REST; aws, a stand-in for Glue and S3.
+    and shows them on a page; s3, an object store; catalog, a catalog of Iceberg's REST; aws, a stand-in for Glue and S3;
+    prometheus, which reads the metrics of `sluice stream` and `sluice metrics`.
 
     Example: sluice services up kafka
     """
@@ -38,6 +39,9 @@ def up(names: tuple[str, ...], specs: Path, environment: str) -> None:
 
     Example: sluice services up kafka
     """
+    from framework.host.prometheus.files import provide
+
+    provide(names)
     addresses = _addresses.named(specs, environment)
     with _addresses.used(addresses):
         states = services.up(names or _needed.services_of(specs, environment), click.echo)

@@ -51,7 +51,8 @@ def command(names: tuple[str, ...], partitions: bool, again: bool, as_json: bool
     suspended, at}], paused_since, streamed_by (the process of `sluice stream`), lag {records, newest_event, newest_event_seconds,
     newest_event_column}, last_commit, batch, rows, bad_rows, bad_rows_waiting, files, bytes, freshness {within_seconds, fresh},
     also [{to, state, rows_waiting, code, message, hint}], maintenance [{table, says}], location, metadata_file, snapshot_id (as
-    text: it has more digits than JSON's numbers) and offsets [{topic, partition, position, end, lag}]. Null means unknown.
+    text: it has more digits than JSON's numbers), offsets [{topic, partition, position, end, lag}] and metrics, each of which is in
+    docs/metrics.md: a number, a word, or numbers by a label. Null means unknown.
 
     Exit status: 0, or 1 if a table is failing or suspended, what `also` names does not get its rows, or the specs have
     problems; 2 wrong usage.
@@ -163,7 +164,17 @@ def _table(status: Status) -> dict[str, Any]:
              "position": offsets.next_offset, "end": offsets.end, "lag": offsets.waiting}
             for offsets in watched.offsets
         ],
+        "metrics": _metrics(status),
     }  # fmt: skip
+
+
+def _metrics(status: Status) -> dict[str, Any]:
+    """The metrics of a table, with the sums of all its batches."""
+    from framework.core.rules import work
+    from framework.operations.metrics import values_of_table, values_of_work
+
+    table = status.progress.table_metadata
+    return {**values_of_table(status), **(values_of_work(work.read(table.properties)) if table else {})}
 
 
 def _follower(follower: FollowerState) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from framework.host.cli import _complete, _specs
 from framework.host.cli._interrupted import until_interrupted
 
 if TYPE_CHECKING:
-    from framework.core.stream.health import Health
+    from framework.host.answers import Pages
     from framework.plan import Pipeline, Plan
 
 SECTION, ORDER = "run", 2
@@ -36,7 +36,7 @@ _PATIENCE = 1.0  # seconds for a Spark that still starts at the end
     "--port",
     type=click.IntRange(0, 65535),
     default=None,
-    help=f"Answer `/healthz` and `/readyz` there; 0: nowhere; default: {_PORT}, if it is free.",
+    help=f"Answer `/healthz`, `/readyz` and `/metrics` there; 0: nowhere; default: {_PORT}, if it is free.",
 )
 @click.option(
     "--log", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How lines are written."
@@ -51,8 +51,9 @@ def command(names: tuple[str, ...], workers: int | None, port: int | None, form:
     Changed specs are taken over between batches; if they have problems, what runs goes on. Pauses, resumes and acceptances count at once.
 
     On this machine, http://127.0.0.1:18184/healthz answers while it lives, and /readyz while its specs have no problems and all systems
-    answer. Under systemd it tells when it is ready, and serves its watchdog. Ctrl-C or SIGTERM ends it within ten seconds, behind the
-    commits that are under way. A second stream of this machine stands by, and takes over when the first one ends.
+    answer; /metrics has its numbers and those of its tables, for Prometheus. Under systemd it tells when it is ready, and serves its
+    watchdog. Ctrl-C or SIGTERM ends it within ten seconds, behind the commits that are under way. A second stream of this machine stands
+    by, and takes over when the first one ends.
 
     Exit status: 0 it was stopped; 2 wrong usage.
 
@@ -61,6 +62,7 @@ def command(names: tuple[str, ...], workers: int | None, port: int | None, form:
     from framework.core.context.context import Context
     from framework.core.stream.stream import Stream
     from framework.host.spec_changes import SpecChanges
+    from framework.host.streaming.answers import pages
     from framework.host.streaming.lines import json_of, text_of
     from framework.host.streaming.systemd import Notifier
     from framework.host.watchers import with_watchers
@@ -74,7 +76,7 @@ def command(names: tuple[str, ...], workers: int | None, port: int | None, form:
         with until_interrupted() as stop:
             stream = Stream(context, partial(_chosen, names), workers or os.cpu_count() or 1, changes.plan)
             notifier = Notifier(stream.health, stop.is_set)
-            with _answering(port, stream.health):
+            with _answering(port, pages(context, partial(_specs.still_chosen, names), stream.health)):
                 for event in with_watchers(stream.events(stop.is_set, notifier.beat), apart=True):
                     if line := words(event):
                         click.echo(line)
@@ -83,14 +85,14 @@ def command(names: tuple[str, ...], workers: int | None, port: int | None, form:
 
 
 @contextmanager
-def _answering(port: int | None, health: Callable[[], Health]) -> Iterator[None]:
+def _answering(port: int | None, pages: Pages) -> Iterator[None]:
     """Answers while the block runs. Where another process has the usual port, as a stream that this one stands by for, nobody answers."""
-    from framework.host.streaming.answers import answering
+    from framework.host.answers import answering
 
     with ExitStack() as stack:
         if port != 0:
             try:
-                stack.enter_context(answering(port or _PORT, health))
+                stack.enter_context(answering(port or _PORT, pages))
             except SetupError as error:
                 if port is not None:
                     raise
@@ -100,7 +102,5 @@ def _answering(port: int | None, health: Callable[[], Health]) -> Iterator[None]
 
 def _chosen(names: Sequence[str], plan: Plan) -> Sequence[Pipeline]:
     """The pipelines of these names that the plan has; all but those that only a person starts, without names."""
-    if not names:
-        return [pipeline for pipeline in plan.pipelines if pipeline.run.every or pipeline.run.cron or pipeline.run.on_new_data]
-    all_names = {pipeline.name for pipeline in plan.pipelines} | {pipeline.table.identifier for pipeline in plan.pipelines}
-    return _specs.chosen(plan, [name for name in names if name in all_names]) if all_names.intersection(names) else ()
+    runs = [pipeline for pipeline in plan.pipelines if pipeline.run.every or pipeline.run.cron or pipeline.run.on_new_data]
+    return _specs.still_chosen(names, plan) if names else runs

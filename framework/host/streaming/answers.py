@@ -1,69 +1,46 @@
-"""Answers over HTTP, on this machine alone: `/healthz` says whether the stream's process turns, `/readyz` whether it can do all it should.
+"""The pages of a stream over HTTP: `/healthz` says whether its process turns, `/readyz` whether it can do all it should, `/metrics` has its
+numbers and those of its tables.
 
-Each is 200 or 503, with JSON that says why.
+The first two are 200 or 503, with JSON that says why.
 """
 
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
-from framework.base.errors import SetupError
+from framework.core.context.context import Context
 from framework.core.stream.health import Health
-
-_HOST = "127.0.0.1"
-
-
-@contextmanager
-def answering(port: int, health: Callable[[], Health]) -> Iterator[str]:
-    """Answers while the block runs, and yields the address."""
-    try:
-        server = _Server((_HOST, port), health)
-    except OSError as error:
-        message = f"the stream cannot answer at {_HOST}:{port}: {error.strerror}"
-        raise SetupError("port-busy", message, "take another one by `--port`, or 0 for none") from None
-    thread = threading.Thread(target=server.serve_forever, name="answers", daemon=True)
-    thread.start()
-    try:
-        yield f"http://{_HOST}:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
+from framework.host.answers import Answer, Pages
+from framework.host.prometheus.page import Choose, Page
+from framework.operations.metrics import StreamNow
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
+def pages(context: Context, choose: Choose, health: Callable[[], Health]) -> Pages:
+    """The pages of a stream that runs in this context, with the metrics of the tables that `choose` returns of its plan."""
 
-    def __init__(self, address: tuple[str, int], health: Callable[[], Health]) -> None:
-        self.health = health
-        super().__init__(address, _Handler)
+    def alive(_accept: str) -> Answer:
+        current = health()
+        return _json(current.lives, {"idle": round(current.idle, 1)})
+
+    def ready(_accept: str) -> Answer:
+        current = health()
+        return _json(current.is_ready, asdict(current))
+
+    metrics = Page(lambda: context.plan, choose, lambda: StreamNow(health(), memory(context)))
+    return {"/healthz": alive, "/readyz": ready, "/metrics": metrics.answer}
 
 
-class _Handler(BaseHTTPRequestHandler):
-    server: _Server
-    timeout = 10.0  # seconds for a client that says nothing
+def memory(context: Context) -> tuple[int, int] | None:
+    """The bytes of memory that the context's Java uses, and the most that it may use."""
+    if not context.started():
+        return None
+    jvm: Any = context.spark._jvm
+    runtime = jvm.java.lang.Runtime.getRuntime()
+    return int(runtime.totalMemory()) - int(runtime.freeMemory()), int(runtime.maxMemory())
 
-    def do_GET(self) -> None:
-        health = self.server.health()
-        match self.path.partition("?")[0]:
-            case "/healthz":
-                self._answer(200 if health.lives else 503, {"idle": round(health.idle, 1)})
-            case "/readyz":
-                self._answer(200 if health.is_ready else 503, asdict(health))
-            case _:
-                self._answer(404, {"paths": ["/healthz", "/readyz"]})
 
-    def _answer(self, status: int, document: object) -> None:
-        body = json.dumps(document).encode() + b"\n"
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Writes nothing: a probe each second is no event."""
+def _json(is_fine: bool, document: object) -> Answer:
+    return Answer(200 if is_fine else 503, json.dumps(document).encode() + b"\n", "application/json")

@@ -11,9 +11,9 @@ from framework.base.amounts import counted
 from framework.base.clock import utc_now
 from framework.core.follow.follow import Followed
 from framework.core.run import events as of_runs
-from framework.core.run.metrics import in_words
 from framework.core.stream import events
 from framework.core.stream.events import StreamEvent
+from framework.operations.metrics import in_words
 
 
 def text_of(event: StreamEvent) -> str:
@@ -43,7 +43,7 @@ def text_of(event: StreamEvent) -> str:
             return f"took over: {', '.join(names)}"
         case of_runs.BatchDone(pipeline, batch):
             waiting = (f"{batch.waiting:,} waiting",) if batch.waiting else ()
-            return ", ".join((f"{pipeline.name}: batch {batch.number}", *in_words(event), f"{batch.seconds:.1f} s", *waiting))
+            return ", ".join((f"{pipeline.name}: batch {batch.number}", *in_words(batch), f"{batch.seconds:.1f} s", *waiting))
         case of_runs.Maintained(_, done):
             return done.line
         case events.Unseen(error):

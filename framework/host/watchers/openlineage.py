@@ -19,8 +19,10 @@ from typing import Any
 from framework.base.clock import utc_now
 from framework.base.errors import Defect, SluiceError
 from framework.core.iceberg import metadata
-from framework.core.run.events import Began, Ended, Event, Failed, Rebuilt
-from framework.core.run.metrics import Totals
+from framework.core.rules.work import Work
+from framework.core.run.events import BatchDone, Began, Ended, Event, Failed, Rebuilt
+from framework.operations.metrics import lineage_of_work, values_of_table, values_of_work
+from framework.operations.observe.status import status_by_catalog
 from framework.plan import Column, Pipeline, TableChanges, Topic
 from framework.plan.lineage import by_source
 
@@ -51,8 +53,9 @@ class _Reports:
         run = self._runs.get(event.pipeline.name)
         if run is None:
             return
-        run.totals.add(event)
-        if isinstance(event, Rebuilt):
+        if isinstance(event, BatchDone):
+            run.work += event.batch.work
+        elif isinstance(event, Rebuilt):
             run.snapshot = event.snapshot
         elif isinstance(event, Failed) and event.follower is None:
             run.error = event.error
@@ -75,7 +78,7 @@ class _ReportedRun:
     events: _Events
     _: KW_ONLY
     rebuilds: bool
-    totals: Totals = field(default_factory=Totals)
+    work: Work = field(default_factory=Work)
     snapshot: int | None = None  # that a rebuild has published
     error: SluiceError | None = None
 
@@ -162,8 +165,8 @@ class _Events:
             "columnLineage": column_lineage_dataset.ColumnLineageDatasetFacet(fields),
             "symlinks": symlinks_dataset.SymlinksDatasetFacet([symlink]),
         }
-        counts: dict[str, Any] = {}
-        if numbers := self._of_snapshot(run.snapshot) if run.rebuilds else run.totals.lineage():
+        counts: dict[str, Any] = {"sluice_metrics": _metrics(self.pipeline, run.work)}
+        if numbers := self._of_snapshot(run.snapshot) if run.rebuilds else lineage_of_work(run.work):
             counts["outputStatistics"] = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(**numbers)
         return OutputDataset(namespace, name, facets=facets, outputFacets=counts)
 
@@ -216,6 +219,14 @@ def _table(catalog: Any, identifier: str) -> Dataset:
         return "file", scheme.removeprefix("file:").rstrip("/")
     bucket, _, inside = path.partition("/")
     return (f"{scheme}://{bucket}", inside.rstrip("/")) if scheme != "file" else ("file", f"/{inside}".rstrip("/"))
+
+
+def _metrics(pipeline: Pipeline, work: Work) -> Any:
+    """A facet of Sluice's own: the metrics of a run's batches, and of the table behind them."""
+    from openlineage.client.facet_v2 import OutputDatasetFacet
+
+    values: dict[str, Any] = {**values_of_table(status_by_catalog(pipeline)), **values_of_work(work)}
+    return OutputDatasetFacet().with_additional_properties(**values)
 
 
 def _schema(columns: tuple[Column, ...]) -> Any:

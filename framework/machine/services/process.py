@@ -19,7 +19,7 @@ from pathlib import Path
 
 from framework.base.errors import SetupError
 from framework.base.home import lock_file, read, usable
-from framework.base.patience import ENDING, STARTING
+from framework.base.patience import ENDING, STARTING, STUCK
 from framework.machine.processes import began, end
 from framework.machine.services.ports import free_port, refuse_busy
 
@@ -152,6 +152,19 @@ def _wait(service: Service, child: subprocess.Popen[bytes], folder: Path, port: 
         time.sleep(0.1)
     how = f"signal {-child.returncode}" if child.returncode < 0 else f"exit status {child.returncode}"
     raise failed(f"{service.name} ended while it started, with {how}", folder / "log")
+
+
+def prepare(purpose: str, hint: str, folder: Path, *command: str) -> None:
+    """Runs a program that makes what a service needs. Raises with the end of its output if it fails."""
+    try:
+        done = subprocess.run(
+            command, cwd=folder, check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, errors="replace", timeout=STUCK,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise SetupError("service-failed", f"{purpose} took longer than ten minutes", "try again") from None
+    if done.returncode != 0:
+        raise SetupError("service-failed", f"{purpose} failed:{last_lines(done.stdout)}", hint)
 
 
 def failed(message: str, log: Path, code: str = "service-failed", lines: int = 12) -> SetupError:

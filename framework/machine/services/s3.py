@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,10 +16,9 @@ from pathlib import Path
 from framework.base.errors import SetupError
 from framework.base.hints import pip
 from framework.base.home import private
-from framework.base.patience import STUCK
 from framework.machine.services import http, process
 from framework.machine.services.ports import pair
-from framework.machine.services.process import Service, last_lines
+from framework.machine.services.process import Service
 
 BUCKET, KEY, SECRET, REGION = "sluice", "sluice", "only-on-this-machine", "us-east-1"
 _PORT = "SLUICE_S3_PORT"
@@ -66,15 +64,7 @@ def _gateway(say: Callable[[str], object] = lambda _: None) -> Path:
         (place / "go.mod").write_bytes(module)
         shutil.copyfile(_MODULE / "s3_gateway.sum", place / "go.sum")
         build = ["go", "build", "-mod=readonly", "-buildvcs=false", "-o", "versitygw.new", _PROGRAM]
-        try:
-            done = subprocess.run(
-                build, cwd=place, check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                text=True, errors="replace", timeout=STUCK,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            raise SetupError("service-failed", "Go did not build the object store in ten minutes", "try again") from None
-        if done.returncode != 0:
-            raise SetupError("service-failed", f"Go cannot build the object store:{last_lines(done.stdout)}", _NO_GO)
+        process.prepare("the build of the object store by Go", _NO_GO, place, *build)
         (place / "versitygw.new").rename(program)
     return program
 

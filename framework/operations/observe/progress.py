@@ -89,6 +89,11 @@ def read_progress(
     return tuple(progress)
 
 
+def table_progress(pipeline: Pipeline) -> PipelineProgress:
+    """The progress of a pipeline without its lag: the catalog alone is asked."""
+    return _table_progress(pipeline).progress
+
+
 def newest_event(pipeline: Pipeline) -> datetime | None:
     """The newest event time in the table, by the bounds of its files."""
     column = pipeline.event_time

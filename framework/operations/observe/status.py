@@ -18,7 +18,7 @@ from framework.core.rules.journal import CHECKED, FailedRun, RunRecord
 from framework.core.rules.protocol import BORN, Position
 from framework.core.run import leases
 from framework.operations.observe.followers import FollowerState, follower_states
-from framework.operations.observe.progress import PipelineProgress, newest_event, read_progress
+from framework.operations.observe.progress import PipelineProgress, newest_event, read_progress, table_progress
 from framework.plan import Pipeline, Plan
 
 State = Literal["pending", "syncing", "caught up", "paused", "suspended", "failing"]
@@ -67,23 +67,30 @@ class Status:
 
 
 def statuses(
-    plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA_GLANCE, clock: Clock = utc_now
+    plan: Plan, pipelines: Iterable[Pipeline], patience: float = KAFKA_GLANCE, clock: Clock = utc_now, maintenance: bool = True
 ) -> tuple[Status, ...]:
+    """The statuses of pipelines; with `maintenance`, also what is due of that, for which lists of files are read."""
     chosen_pipelines = tuple(pipelines)
     progresses = _progress(plan, chosen_pipelines, patience)
     current_time = clock()
     full_statuses = []
     for pipeline in chosen_pipelines:
         status = _status(plan, pipeline, progresses, current_time)
-        has_trouble = bool(status.progress.trouble)
-        maintenance = () if has_trouble else behind_a_run(pipeline, current_time)
-        full_statuses.append(replace(status, maintenance=maintenance))
+        due = behind_a_run(pipeline, current_time) if maintenance and not status.progress.trouble else ()
+        full_statuses.append(replace(status, maintenance=due))
     return tuple(full_statuses)
 
 
 def status_of(plan: Plan, pipeline: Pipeline) -> Status:
     """The status of one pipeline, without what maintenance is due."""
     return _status(plan, pipeline, _progress(plan, (pipeline,), KAFKA), utc_now())
+
+
+def status_by_catalog(pipeline: Pipeline) -> Status:
+    """The status of one pipeline without what waits for it: no Kafka is asked."""
+    progress, record = table_progress(pipeline), journal.read(pipeline.journal_name)
+    latest_event = None if progress.trouble else newest_event(pipeline)
+    return status_from(pipeline, progress, record, latest_event, utc_now())
 
 
 def _progress(plan: Plan, chosen_pipelines: tuple[Pipeline, ...], patience: float) -> Mapping[str, PipelineProgress]:

@@ -18,7 +18,7 @@ from framework.core.iceberg.updates import Commit
 from framework.core.publish import side_tables
 from framework.core.publish.sweep import withdraw
 from framework.core.publish.tables import write_properties
-from framework.core.rules import attempts, protocol, refusals
+from framework.core.rules import attempts, protocol, refusals, work
 from framework.core.rules.protocol import Position, TableState
 from framework.core.run.events import Rebuilt
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown
@@ -133,6 +133,7 @@ class Publishing:
             **write_properties(self.pipeline),
             protocol.REBUILT: second_state.uuid,
             protocol.OWNER: refusals.owner(self.pipeline),
+            work.PROPERTY: (work.read(swap.table.properties()) + work.read(second.properties())).text(),
             **second_table.forgotten_keys(swap.table, changes),
         }
         try:

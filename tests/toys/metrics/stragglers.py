@@ -1,16 +1,19 @@
-"""Messages that still waited behind a batch: the smallest metric."""
+"""Messages that gave no row: the smallest metric."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from framework.core.run.events import BatchDone, Event
-from framework.core.run.metrics import Metric, Sample
+from framework.core.rules.work import Work
+from framework.operations.metrics import BatchMetric, Sample
 
 
-def _of(event: Event) -> Iterator[Sample]:
-    if isinstance(event, BatchDone):
-        yield Sample(event.batch.waiting, words=f"{event.batch.waiting:,} stragglers")
+def _of(work: Work) -> Iterator[Sample]:
+    yield Sample(work.read - work.rows)
 
 
-METRIC = Metric(doc="Messages that still waited behind a batch.", unit="message", of=_of, place=9, lineage="size")
+def _words(work: Work) -> Iterator[str]:
+    yield f"{work.read - work.rows:,} stragglers"
+
+
+METRIC = BatchMetric(doc="Messages that gave no row.", unit="message", of=_of, words=_words, place=9, lineage="size")

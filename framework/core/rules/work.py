@@ -1,0 +1,69 @@
+"""The work of batches, in sums that only grow: a property of each table, which the commit of a batch sets together with the position.
+
+*Guarantee* Each published batch counts once, whatever dies when and whichever process publishes it. A rollback takes nothing back: the work
+was done.
+*Limit* Seconds count until a batch is sent to the catalog; how long the commit takes is known only behind it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+PROPERTY = "sluice.work"
+BOUNDS = (0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 300.0)  # seconds of batches that are counted apart
+OTHERS = "others"  # in place of a name, where there are too many of them
+_MOST = 20  # names of one sum: a table's metadata, and a metric's labels, must not grow for ever
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """The work of some batches. `repeats`: how often one was staged again, since another commit came before it."""
+
+    batches: int = 0
+    repeats: int = 0
+    read: int = 0
+    rows: int = 0
+    filtered: int = 0
+    files: int = 0
+    bytes: int = 0
+    bad: Mapping[str, int] = field(default_factory=dict)  # by code
+    changed: Mapping[str, int] = field(default_factory=dict)  # rows with a key, by what became of them
+    unmet: Mapping[str, int] = field(default_factory=dict)  # rows by the expectation that they do not meet
+    seconds: Mapping[str, float] = field(default_factory=dict)  # by phase
+    lasted: Mapping[str, int] = field(default_factory=dict)  # batches by the least of the bounds that they did not exceed
+
+    def __add__(self, other: Work) -> Work:
+        return Work(**{each.name: _sum(getattr(self, each.name), getattr(other, each.name)) for each in fields(Work)})
+
+    def text(self) -> str:
+        sums = {each.name: getattr(self, each.name) for each in fields(Work)}
+        return json.dumps({name: value for name, value in sums.items() if value}, separators=(",", ":"))
+
+
+def read(properties: Mapping[str, str]) -> Work:
+    """The work of all batches of a table, by its properties. What cannot be read counts as none: no batch depends on it."""
+    with suppress(ValueError, TypeError):
+        values = json.loads(properties.get(PROPERTY) or "{}")
+        return Work() + Work(**{each.name: values[each.name] for each in fields(Work) if each.name in values})
+    return Work()
+
+
+def bound(seconds: float) -> str:
+    """The name of the least bound that is not exceeded."""
+    return next((str(limit) for limit in BOUNDS if seconds <= limit), "+Inf")
+
+
+def _sum(first: Any, second: Any) -> Any:
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        sums: dict[str, float] = dict(first)
+        for name, value in second.items():
+            key = name if name in sums or len(sums) < _MOST else OTHERS
+            sums[key] = round(sums.get(key, 0) + value, 3)
+        return sums
+    if isinstance(first, int) and isinstance(second, int):
+        return first + second
+    raise TypeError(f"{first!r} and {second!r} have no sum")
