@@ -20,6 +20,11 @@ def text(time: datetime) -> str:
     return time.astimezone(timezone.utc).replace(tzinfo=None).isoformat(timespec=fraction) + "Z"
 
 
+def of_seconds(seconds: float) -> str:
+    """A moment by the whole seconds since 1970, in the format of `text`."""
+    return text(datetime.fromtimestamp(int(seconds), timezone.utc))
+
+
 def of_text(written: str) -> str:
     """A moment that was written with any zone, in the format of `text`."""
     return text(read(written))

@@ -9,6 +9,7 @@ from framework.language.components import Components, using
 
 COMPONENTS = Components(
     catalogs=components_in("framework.systems.catalogs"),
+    conditions=components_in("framework.features.conditions"),
     followers=components_in("framework.features.followers"),
     formats=components_in("framework.messages.formats"),
     kinds=components_in("framework.documents.kinds", "framework.features.*.document"),

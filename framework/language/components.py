@@ -15,6 +15,7 @@ class Components:
     """The folders of components, by noun, such as `steps`."""
 
     catalogs: Folder
+    conditions: Folder
     followers: Folder
     formats: Folder
     kinds: Folder

@@ -100,14 +100,14 @@ class StepName:
 @dataclass(frozen=True)
 class ComponentOptions:
     """Marks a map with the options of one of the `components`, such as `followers`. The file of each declares them as `Options`,
-    `known_by` the file's name. `but` are components that are left out."""
+    `known_by` the file's name. `but` are components that are left out, as are those without options."""
 
     components: str
     but: tuple[str, ...] = ()
 
     def declared(self) -> tuple[type[OptionGroup], ...]:
-        files = components.current().named(self.components)
-        return tuple(files.load(name).Options for name in files.names() if name not in self.but)
+        files = components.current().named(self.components).load_all()
+        return tuple(file.Options for name, file in files.items() if name not in self.but and hasattr(file, "Options"))
 
 
 @dataclass(frozen=True)

@@ -240,7 +240,12 @@ def _union(hints: list[Any]) -> Shape:
         return ScalarShape(TEXT, "string", "may")
     if set(hints) == {int, float}:
         return _PLAIN[float]
-    return shape_of(hints[0]) if len(hints) == 1 else UnionShape(tuple(shape_of(hint) for hint in hints))
+    if len(hints) == 1:
+        return shape_of(hints[0])
+    shapes = [shape_of(hint) for hint in hints]
+    return UnionShape(
+        tuple(part for shape in shapes for part in (shape.alternatives if isinstance(shape, UnionShape) else (shape,)))
+    )
 
 
 _BOUND_FIELDS = {field.name for field in dataclasses.fields(OptionGroup)}

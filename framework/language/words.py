@@ -41,6 +41,8 @@ def _described(shape: shapes.Shape) -> list[str]:
     if isinstance(shape, shapes.RecordShape) and shape.cls.short:
         short = shape.slots[shape.cls.short]
         return [*_described(short.shape), "a map"]
+    if isinstance(shape, shapes.RecordShape) and shape.cls.known_by:
+        return [f"a map with `{shape.cls.known_by}`"]
     if isinstance(shape, shapes.RecordShape) and len(shape.slots) <= 4:
         return [f"a map with {either([f'`{name}`' for name in shape.slots if name not in shape.cls.besides])}"]
     return ["a map"]

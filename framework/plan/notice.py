@@ -1,4 +1,4 @@
-"""Notices about written files, and the server that sends mails."""
+"""Notices about written files and alerts, and the server that sends mails."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Notice:
     type: str  # the name of its file among the notices
     says: str
     options: Any
-    # Sends the notice of a written file, and returns what was sent, in words. Its arguments are the notice, its `NoticeContent`, and the
+    # Sends the notice, and returns what was sent, in words. Its arguments are the notice, its `NoticeContent`, and the
     # store of secrets.
     send: Callable[[Notice, NoticeContent, SecretStore], str] = field(compare=False, repr=False)
 
@@ -46,20 +46,36 @@ class NotSentYet(SluiceError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoticeContent:
-    """The content of a notice. `window` are the beginning and the end of the window, if there is one. `content` is the file's
-    path on this machine. `link(seconds)` returns an address of the file in an object store that is valid for so many seconds, and
-    the time at which it ends."""
+class WrittenFile:
+    """A file that a notice is about. `content` is its path on this machine. `link(seconds)` returns an address of the file in an object
+    store that is valid for so many seconds, and the time at which it ends."""
 
-    title: str
-    lines: tuple[str, ...]
-    document: Mapping[str, Any]
-    file: str
+    location: str
     content: Path | None
     content_type: str
     link: Callable[[int], tuple[str, datetime]] | None
     bytes: int
-    window: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Incident:
+    """A table for which an alert holds, or no longer does. `key` is the same from its beginning to its end."""
+
+    key: str
+    summary: str
+    is_over: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoticeContent:
+    """The content of a notice. `window` are the beginning and the end of an export's window, if there is one."""
+
+    title: str
+    lines: tuple[str, ...]
+    document: Mapping[str, Any]
+    file: WrittenFile | None = None
+    window: Mapping[str, Any] = field(default_factory=dict)
+    incidents: tuple[Incident, ...] = ()
 
     def filled(self, template: str) -> str:
         """The text of a template such as `Sales {window_start:%d %b}`."""

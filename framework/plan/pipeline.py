@@ -56,6 +56,7 @@ class Pipeline:
     spec: str  # a digest of all fields above that decide which rows are written
     examples: tuple[SpecTest, ...] = field(default=(), compare=False, repr=False)
     readers: tuple[DependentTable, ...] = field(default=(), compare=False, repr=False)  # of its table
+    alerts: tuple[str, ...] = field(default=(), compare=False, repr=False)  # the names of those on its table
     is_pinned: bool = field(default=False, compare=False, repr=False)  # whether others look rows up in its table
     also: tuple[Follower, ...] = ()  # each shows the rows of its table elsewhere
 

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from framework.core.iceberg import table_state
+from tests.support.mail_server import mail_server
 from tests.support.project import Project
 from tests.support.stream_specs import MORE
-from tests.support.streaming import ROOT, SLUICE, streaming
+from tests.support.streaming import ROOT, SLUICE, Streaming, streaming
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
@@ -52,6 +53,66 @@ def test_it_loads_answers_and_ends(project: Project, tmp_path: Path) -> None:
                 last_word = systemd.recv(100)
     assert stream.errors == []
     project.assert_exactly_once()
+
+
+def alerting(port: int, when: str) -> str:
+    """Options of a pipeline, and documents of an alert on its table."""
+    return f"""run: {{every: 1s}}
+fresh_within: 1m
+---
+mail: main
+host: 127.0.0.1
+port: {port}
+from: sluice@example.com
+tls: none
+---
+alert: stopped
+when: {when}
+notify: [{{email: {{to: [ops@example.com]}}}}]
+"""
+
+
+def test_it_judges_alerts(project: Project, other_home: Path) -> None:
+    with mail_server() as (box, port):
+        project.more = alerting(port, "{paused_for: 1s}")
+        project.make_topic()
+        project.send_good(5)
+        with streaming(project, SLUICE_HOME=str(other_home)) as stream:
+            stream.wait_for(5)
+            told_by_others(other_home, stream, "pause")
+            until(lambda: bool(box.mails), "no mail tells of the pause", 60)
+            told_by_others(other_home, stream, "resume")
+            until(lambda: len(box.mails) > 1, "no mail tells of its end", 60)
+            stream.end()
+        lines = [event["message"] for event in stream.told("Alerted")]
+    table = f"{project.namespace}.trades"
+    assert lines == [f"stopped: {table}: mailed to ops@example.com", f"stopped is over: {table}: mailed to ops@example.com"]
+    assert [mail["Subject"] for mail in box.mails] == [f"stopped: {table}", f"stopped is over: {table}"]
+
+
+@pytest.mark.long
+def test_a_mail_tells_within_a_minute_that_a_table_is_late(project: Project, other_home: Path) -> None:
+    with mail_server() as (box, port):
+        project.more = alerting(port, "late")
+        project.make_topic()
+        project.send_good(5)
+        with streaming(project, SLUICE_HOME=str(other_home)) as stream:
+            stream.wait_for(5)
+            told_by_others(other_home, stream, "pause")
+            began = time.monotonic()
+            project.send_good(5)
+            until(lambda: bool(box.mails), "no mail tells that the table is late", 150)
+            seconds = time.monotonic() - began
+            stream.end()
+    print(f"the mail came {seconds:.0f} s after the pipeline stopped")
+    assert seconds <= 60 + 60, "`fresh_within` and a minute"
+
+
+def told_by_others(home: Path, stream: Streaming, command: str) -> None:
+    """Gives a command in another process of the same machine."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "SLUICE_HOME": str(home)}
+    specs = str(stream.process.args[-1])  # type: ignore[index]
+    subprocess.run([*SLUICE, command, "trades", "--specs", specs], env=environment, check=True, capture_output=True)
 
 
 def test_changed_files_are_taken_over(project: Project) -> None:

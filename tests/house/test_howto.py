@@ -80,6 +80,7 @@ SPECS = [(page.name, block) for page in PAGES for block in blocks(page.name, "ya
 
 def test_there_are_specs() -> None:
     assert {name for name, block in SPECS if kind(block)} == {
+        "alerts.md",
         "another-kafka.md",
         "buckets.md",
         "cluster.md",

@@ -20,7 +20,7 @@ TOPIC, PIPELINE = (
     {field.name.rstrip("_") for field in fields(document_types()[document_kind])} for document_kind in ("topic", "pipeline")
 )
 ITEM = re.compile(r"^```(\w*)\n(.*?)^```$|\b(To follow, .*?[.:])$", re.MULTILINE | re.DOTALL)
-FAILS = re.compile(r"^\s*hint: |^[1-9]\d* problems?$|, [1-9]\d* failed,", re.MULTILINE)
+FAILS = re.compile(r"^\s*hint: |: holds, |^[1-9]\d* problems?$|, [1-9]\d* failed,", re.MULTILINE)
 QUESTION = "? [y/N]: "
 
 

@@ -38,9 +38,9 @@ def authenticated(_server: Any, _session: Any, _envelope: Any, _mechanism: str, 
 
 
 @contextmanager
-def mail_server(box: Mailbox | None = None, **settings: Any) -> Iterator[tuple[Mailbox, int]]:
+def mail_server(box: Mailbox | None = None, port: int | None = None, **settings: Any) -> Iterator[tuple[Mailbox, int]]:
     box = box or Mailbox()
-    port = free_port()
+    port = port or free_port()
     server = Controller(box, hostname="127.0.0.1", port=port, **settings)
     server.start()
     try:

@@ -86,4 +86,13 @@ class Unseen:
     error: SluiceError
 
 
-StreamEvent: TypeAlias = Event | Started | Away | Back | Rests | Recovered | Changed | NotTaken | StandsBy | TookOver | Unseen
+@dataclass(frozen=True)
+class Alerted:
+    """Alerts were judged: who was told, and what could not be sent, in lines."""
+
+    lines: tuple[str, ...]
+
+
+StreamEvent: TypeAlias = (
+    Event | Started | Away | Back | Rests | Recovered | Changed | NotTaken | StandsBy | TookOver | Unseen | Alerted
+)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from queue import Empty, Queue
@@ -22,9 +22,10 @@ from framework.core.run.crew import Crew, Done
 from framework.core.run.events import BatchDone, Event, Failed, LeftOut
 from framework.core.run.run import never, turn
 from framework.core.stream.chores import Chores
-from framework.core.stream.events import NotTaken, Started, StreamEvent, Unseen
+from framework.core.stream.events import Alerted, NotTaken, Started, StreamEvent, Unseen
 from framework.core.stream.health import Health
 from framework.core.stream.marks import Full, PipelineRecords, SourceMarks
+from framework.core.stream.news import Observer
 from framework.core.stream.turns import TURN, Turns
 from framework.core.stream.watch import Changes, Watch
 from framework.plan import Pipeline, Plan
@@ -34,21 +35,24 @@ _LONGEST = 0.5  # seconds without a look at the schedule
 
 Choose: TypeAlias = Callable[[Plan], Sequence[Pipeline]]
 """Chooses the pipelines of a plan that a stream runs."""
-Item: TypeAlias = Event | Done | SourceMarks | PipelineRecords | Full | Plan | SpecError | Unseen | None
+Item: TypeAlias = Event | Done | SourceMarks | PipelineRecords | Full | Plan | SpecError | Unseen | Alerted | None
 """What turns, chores and looks put into the queue of a stream."""
 
 
 class Stream:
     """Keeps tables behind their topics until it is stopped."""
 
-    def __init__(self, context: Context, choose: Choose, workers: int, changes: Changes = lambda: None) -> None:
+    def __init__(
+        self, context: Context, choose: Choose, workers: int, changes: Changes = lambda: None, observers: Iterable[Observer] = ()
+    ) -> None:
+        """A stream in a context. `observers` look at other things beside it, and return events to tell."""
         pipelines = choose(context.plan)
         self._context, self._choose, self._changes = context, choose, changes
         self._inbox: Queue[Item] = Queue(100)
         self._turns = Turns(pipelines)
         self._crew = Crew(context, workers, self._inbox)
         self._chores = Chores(Crew(context, 1, self._inbox, "chores"))
-        self._watch = Watch(self._inbox, context, self._turns.pipelines)
+        self._watch = Watch(self._inbox, context, self._turns.pipelines, observers)
         self._free, self._most_doubtful = workers, max(1, workers - 1)
         self._ended = threading.Event()
         self._stopped: Callable[[], bool] = never
@@ -125,7 +129,7 @@ class Stream:
             case _:
                 yield from self._happened(item)
 
-    def _happened(self, event: Event | Unseen) -> Iterator[StreamEvent]:
+    def _happened(self, event: Event | Unseen | Alerted) -> Iterator[StreamEvent]:
         match event:
             case Failed(pipeline, error, None):
                 self._turns.failed(pipeline, error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from queue import Queue
 from typing import Any, TypeAlias
 
@@ -31,9 +31,10 @@ class _SpecObserver:
 class Watch:
     """Begins looks, and puts what they find into the stream's queue. `troubles`: why some could not look, by what they look at."""
 
-    def __init__(self, inbox: Queue[Any], context: Context, pipelines: Pipelines) -> None:
+    def __init__(self, inbox: Queue[Any], context: Context, pipelines: Pipelines, others: Iterable[Observer] = ()) -> None:
         self.troubles: dict[str, str] = {}
         self._inbox, self._context, self._pipelines = inbox, context, pipelines
+        self._others = tuple(others)
         self._ended = threading.Event()
         self._begun: set[str] = set()
         self._waited_for: set[str] = set()  # that have not looked yet
@@ -42,6 +43,9 @@ class Watch:
     def begin(self, changes: Changes) -> None:
         for observer in (_SpecObserver(changes), RecordObserver(self._pipelines), FillObserver(self._context, self._pipelines)):
             self._begin(observer)
+        for other in self._others:
+            self._begin(other)
+            self._waited_for.discard(other.source)  # no turn depends on it
         self.follow()
 
     def follow(self) -> None:

@@ -20,9 +20,10 @@ from framework.base.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID
 from framework.documents.draft import Draft, unknown
 from framework.documents.pipeline.written import Pipeline as Spec
 from framework.features.export import file_names
-from framework.language import components, timezones
+from framework.features.notices import NoticeUse, Notify, planned
+from framework.language import timezones
 from framework.language.kind import Kind
-from framework.language.options import ComponentOptions, Document, OptionGroup, option
+from framework.language.options import Document, OptionGroup, option
 from framework.language.scalars import ColumnName, Scalar, Schedule, TableName
 from framework.language.storage import Storage
 from framework.plan import Pipeline, PlannedDocument
@@ -43,7 +44,6 @@ _INSIDE = "write a path inside the project, such as `exports/…`, or `s3://buck
 _LATER_PLACES = ("s3:", "s3a:", "gs:", "abfs:", "http:", "https:")
 _IN_BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/[^/\s](.*\S)?")
 
-Notify = Annotated[OptionGroup, ComponentOptions("notices")]
 Query = Annotated[
     str,
     Scalar(noun="a query", code="bad-query", example="select * from input", pattern=r"\S",
@@ -245,14 +245,7 @@ def _notices(draft: Draft, spec: Export) -> Iterator[Notice]:
             draft.problems.append(Problem(where, "bad-template", wrong, hint))
         return not wrong
 
-    for written in spec.notify:
-        notice = (
-            components.current()
-            .notices.load(written.known_by or "")
-            .plan_notice(written, written.place(), template, spec.storage is not None, draft)
-        )
-        if notice is not None:
-            yield notice
+    yield from planned(spec.notify, NoticeUse("export", template, linked=spec.storage is not None), draft)
 
 
 def _planned(spec: Export, pipeline: Pipeline) -> Planned:

@@ -6,7 +6,6 @@ after a crash between sending it and recording that.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -14,12 +13,12 @@ from pathlib import Path
 
 from framework.base import amounts, iso_times
 from framework.base.errors import SluiceError
-from framework.base.patience import NOTICE_AGAIN
 from framework.features.export import records
 from framework.features.export.write import ExportDone
+from framework.features.notices import sent
 from framework.plan import SecretStore, digest
 from framework.plan.export import Export
-from framework.plan.notice import Notice, NoticeContent, NotSentYet
+from framework.plan.notice import NoticeContent, WrittenFile
 
 
 def notify(export: Export, done: ExportDone, secrets: SecretStore) -> Iterator[str]:
@@ -32,7 +31,7 @@ def notify(export: Export, done: ExportDone, secrets: SecretStore) -> Iterator[s
             yield f"not sent again for the same content: {notice.says}"
             continue
         try:
-            yield _sent(notice, notice_content, secrets)
+            yield sent(notice, notice_content, secrets)
         except SluiceError as error:
             failures.append(error)
             continue
@@ -44,15 +43,6 @@ def notify(export: Export, done: ExportDone, secrets: SecretStore) -> Iterator[s
         raise SluiceError(
             first_failure.code, f"{done.record.file} is written, and not all were told of it: {messages}", first_failure.hint
         )
-
-
-def _sent(notice: Notice, notice_content: NoticeContent, secrets: SecretStore) -> str:
-    for seconds in NOTICE_AGAIN:
-        try:
-            return notice.send(notice, notice_content, secrets)
-        except NotSentYet:
-            time.sleep(seconds)
-    return notice.send(notice, notice_content, secrets)
 
 
 def about(export: Export, done: ExportDone) -> NoticeContent:
@@ -76,9 +66,11 @@ def about(export: Export, done: ExportDone) -> NoticeContent:
     }  # fmt: skip
     window_times = {"window_start": span.start, "window_end": span.end} if span else {}
     return NoticeContent(
-        title=f"{done.export}{f' {span.name}' if span else ''}", lines=tuple(lines), document=document,
-        file=record.file if done.link else str(Path(record.file).absolute()), content=None if done.link else Path(record.file),
-        content_type=export.content_type, link=_link(done), bytes=record.bytes, window=window_times,
+        title=f"{done.export}{f' {span.name}' if span else ''}", lines=tuple(lines), document=document, window=window_times,
+        file=WrittenFile(
+            location=record.file if done.link else str(Path(record.file).absolute()), content=None if done.link else Path(record.file),
+            content_type=export.content_type, link=_link(done), bytes=record.bytes,
+        ),
     )  # fmt: skip
 
 

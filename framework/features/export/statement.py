@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
-import duckdb
+from collections.abc import Iterator
 
 from framework.base.errors import Problem, SluiceError
-from framework.base.types import Array, Map, Struct, Type
-from framework.core.query.database import CLOSED
-from framework.core.query.errors import duckdb_errors
-from framework.core.query.statement import single_select, table_names
+from framework.core.query import bound
 from framework.plan import Plan
 from framework.plan.export import Export
-from framework.sql.standard import identifier
 
-INPUT = "input"
-_NAMES = {"string": "VARCHAR", "timestamp": "TIMESTAMPTZ", "timestamp_ntz": "TIMESTAMP", "binary": "BLOB"}
+_WHOSE = "an export"
 
 
 def checked(query: str) -> str:
     """The query, if it is one select that reads `input` alone."""
-    select = single_select(query)
-    for parts in table_names(select):
-        if len(parts) > 1 or parts[0].lower() != INPUT:
-            name = ".".join(parts)
-            hint = f"the query of an export reads `{INPUT}`, the rows of its table"
-            raise SluiceError("unknown-table", f"there is no table `{name}`", hint)
-    return select
+    return bound.checked(query, _WHOSE)
 
 
 def problems(plan: Plan) -> Iterator[Problem]:
@@ -35,31 +22,7 @@ def problems(plan: Plan) -> Iterator[Problem]:
     for document in plan.documents_of("export"):
         export: Export = document.value
         try:
-            _bound(export)
+            bound.bind(export.query, export.pipeline.table, _WHOSE)
         except SluiceError as error:
             message = error.message.splitlines()
             yield Problem(export.query_where, error.code, " ".join(line.strip() for line in message), error.hint)
-
-
-def _bound(export: Export) -> None:
-    """Checks the names and types of the query on an empty table with the columns of the real one."""
-    select = checked(export.query)
-    columns = ", ".join(_columns((column.name, column.type) for column in export.pipeline.table.columns))
-    with duckdb_errors(first_line=1), duckdb.connect(config=CLOSED) as database:
-        database.execute(f"CREATE TABLE {INPUT} ({columns})")
-        database.execute(f"DESCRIBE {select}")
-
-
-def _columns(columns: Iterable[tuple[str, Type]]) -> Iterator[str]:
-    yield from (f"{identifier(name)} {_type(type_)}" for name, type_ in columns)
-
-
-def _type(type_: Type) -> str:
-    match type_:
-        case Array():
-            return f"{_type(type_.element)}[]"
-        case Map():
-            return f"MAP({_type(type_.key)}, {_type(type_.value)})"
-        case Struct():
-            return f"STRUCT({', '.join(_columns((field.name, field.type) for field in type_.fields))})"
-    return _NAMES.get(type_.sql.lower(), type_.sql)

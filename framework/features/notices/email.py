@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import smtplib
 import ssl
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
+from pathlib import Path
 from typing import Annotated, ClassVar
 
 from framework.base import amounts, iso_times
-from framework.base.errors import Problem, SluiceError, Where
+from framework.base.errors import Problem, SluiceError
 from framework.base.patience import MAIL
 from framework.documents.draft import Draft
 from framework.documents.kinds.mail import Address
+from framework.features.notices import NoticeUse
 from framework.language.options import OptionGroup, option
 from framework.language.scalars import Duration, Scalar
 from framework.plan import SecretStore
-from framework.plan.notice import Mail, Notice, NoticeContent, NotSentYet
+from framework.plan.notice import Mail, Notice, NoticeContent, NotSentYet, WrittenFile
 from framework.systems.secrets import reveal
 
 _ATTACHED = 10 << 20  # bytes; servers refuse much larger mails
@@ -38,7 +40,8 @@ class Email(OptionGroup):
 
     to: tuple[Address, ...] = option("Who gets it.", at_least=1, example="[sales@example.com]", aka=["recipients", "address"])
     subject: Subject | None = option(
-        "Its subject; default: the export's name and window.", default=None, example='"Weekly sales {window_start:%d %b}"', aka=["title"]
+        "Its subject; default: the export's name and window, or the alert in short.",
+        default=None, example='"Weekly sales {window_start:%d %b}"', aka=["title"],
     )  # fmt: skip
     link_valid_for: Duration | None = option(
         "How long the link to a file in an object store works; default: a week.", default=None, at_most="7d", example="7d", aka=["expires"]
@@ -47,25 +50,24 @@ class Email(OptionGroup):
 
 @dataclass(frozen=True)
 class Options(OptionGroup):
-    """Mail the file. One of more than 10 MB is not attached; the mail says where it is, with a link if that is an object store."""
+    """Mail it. A file of more than 10 MB is not attached; the mail says where it is, with a link if that is an object store."""
 
     known_by: ClassVar[str | None] = "email"
 
     email: Email = option("The mail.", example='{to: [sales@example.com], subject: "Weekly sales"}')
 
 
-def plan_notice(
-    written: Options, where: Where, template: Callable[[str, Where], bool], linked: bool, draft: Draft
-) -> Notice | None:
-    email = written.email
+def plan_notice(written: Options, use: NoticeUse, draft: Draft) -> Notice | None:
+    email, where = written.email, written.place()
     mails = [document.value for document in draft.documents if document.kind == "mail"]
     if not mails and not any(kind == "mail" for kind, _ in draft.written.names):
         hint = "add a document `mail: main` with `host` and `from`"
         draft.problems.append(Problem(where, "no-mail", "there is no `mail` in the specs, by which it could be sent", hint))
-    if not template(email.subject or "", email.place("subject")) or not mails:
+    if not use.template(email.subject or "", email.place("subject")) or not mails:
         return None
-    if email.link_valid_for and not linked:
-        message = "`link_valid_for` has no effect: the mail has the file itself, which is in no object store"
+    if email.link_valid_for and not use.linked:
+        reason = "the mail has the file itself, which is in no object store" if use.of == "export" else "there is no file"
+        message = f"`link_valid_for` has no effect: {reason}"
         draft.problems.append(
             Problem(email.key_place("link_valid_for"), "unused-key", message, "remove it, or write `to: s3://…`")
         )
@@ -112,21 +114,27 @@ def _message(mail: Mail, recipients: tuple[str, ...], subject: str, about: Notic
     message = EmailMessage()
     message["From"], message["To"], message["Subject"] = mail.from_, ", ".join(recipients), subject
     message["Date"], message["Message-ID"] = formatdate(), make_msgid(domain=mail.from_.rpartition("@")[2])
-    attached = about.content if about.bytes <= _ATTACHED else None
-    if about.link:
-        address, until = about.link(valid_for)
-        place = f"The file is {about.file}. Until {iso_times.text(until)} whoever has this link can read it:\n{address}"
-    elif attached:
-        place = "The file is attached."
-    else:
-        place = f"The file is not attached, since it has {amounts.size(about.bytes)}: it is at {about.file}."
-    message.set_content("\n".join([*about.lines, place, ""]), cte="quoted-printable")
-    if attached:
-        kind, _, charset = about.content_type.partition("; charset=")
+    place = [_place(about.file, valid_for)] if about.file else []
+    message.set_content("\n".join([*about.lines, *place, ""]), cte="quoted-printable")
+    if about.file and (attached := _attached(about.file)):
+        kind, _, charset = about.file.content_type.partition("; charset=")
         main, _, subtype = kind.partition("/")
         params = {"charset": charset} if charset else {}
         message.add_attachment(attached.read_bytes(), maintype=main, subtype=subtype, filename=attached.name, params=params)
     return message
+
+
+def _attached(file: WrittenFile) -> Path | None:
+    return file.content if file.bytes <= _ATTACHED else None
+
+
+def _place(file: WrittenFile, valid_for: int) -> str:
+    if file.link:
+        address, until = file.link(valid_for)
+        return f"The file is {file.location}. Until {iso_times.text(until)} whoever has this link can read it:\n{address}"
+    if _attached(file):
+        return "The file is attached."
+    return f"The file is not attached, since it has {amounts.size(file.bytes)}: it is at {file.location}."
 
 
 def _connected(mail: Mail) -> smtplib.SMTP:

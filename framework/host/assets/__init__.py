@@ -11,7 +11,7 @@ from dagster import AssetsDefinition, BetaWarning, Definitions, PreviewWarning, 
 from framework.base.errors import SpecError
 from framework.base.home import environment_of
 from framework.features.export import queries
-from framework.host.assets import broken, default_status as statuses, exports, loading, maintenance, previews, states
+from framework.host.assets import alerts, broken, default_status as statuses, exports, loading, maintenance, previews, states
 from framework.host.assets.broken import Kept
 from framework.host.assets.default_status import DefaultStatus
 from framework.host.assets.loading import Strict
@@ -97,6 +97,8 @@ def _sensors(
         yield states.sensor_of(
             triggers.plan, triggers.assets, runnable, [kept_table.check() for kept_table in kept_tables], status
         )
+    if any(pipeline.alerts for pipeline in runnable):
+        yield alerts.sensor_of(triggers.plan, triggers.assets, runnable, status)
 
 
 def _schedules(

@@ -23,7 +23,9 @@ CAN_RUN = "can_run"
 FRESH = "fresh"
 ALSO = "also"
 NEWEST_EVENT = "newest_event"
-STATE = (CAN_RUN, FRESH, ALSO, NEWEST_EVENT)  # checks that need no rows; all others are expectations
+ALERTS = "alerts"  # which the sensor of alerts evaluates
+OF_STATES = (CAN_RUN, FRESH, ALSO, NEWEST_EVENT)  # which need no rows
+STATE = (*OF_STATES, ALERTS)  # all that are no expectations
 
 
 def specs(key: AssetKey, pipeline: Pipeline) -> list[AssetCheckSpec]:
@@ -41,6 +43,9 @@ def specs(key: AssetKey, pipeline: Pipeline) -> list[AssetCheckSpec]:
         if _has_newest_event(pipeline):
             says = f"The newest event in the table is at most {within} old; messages of its topics always come."
             check_specs.append(AssetCheckSpec(NEWEST_EVENT, asset=key, description=says))
+    if pipeline.alerts:
+        says = f"No alert of the specs holds for the table: {', '.join(pipeline.alerts)}."
+        check_specs.append(AssetCheckSpec(ALERTS, asset=key, description=says))
     return check_specs
 
 

@@ -42,7 +42,7 @@ def sensor_of(
     # With a capital letter, which no pipeline's name has.
     @sensor(
         name=assets.named("Table_states"), minimum_interval_seconds=_EVERY, default_status=default_status.of_sensors(status),
-        description=f"Evaluates the checks {', '.join(checks.STATE)} of each table, and reports those that changed.",
+        description=f"Evaluates the checks {', '.join(checks.OF_STATES)} of each table, and reports those that changed.",
     )  # fmt: skip
     def tell(context: SensorEvaluationContext) -> SensorResult:
         instance = context.instance
@@ -63,7 +63,7 @@ def sensor_of(
             *(evaluation for evaluation in evaluations if evaluation.asset_check_key not in judged_keys),
         ]
         changed_evaluations = [
-            *_changed(instance, current_evaluations),
+            *changed(instance, current_evaluations),
             *_unjudged(instance, expectations),
             *check_records.of_others(instance, expectations, streamed_keys),
         ]
@@ -74,12 +74,12 @@ def sensor_of(
     return tell
 
 
-def _tick(changed: int, ended: int) -> str:
-    dead = f"; {counted(ended, 'run')} ended, whose process had died" if ended else ""
-    return f"{counted(changed, 'check')} changed{dead}"
+def _tick(changed_count: int, ended_count: int) -> str:
+    dead = f"; {counted(ended_count, 'run')} ended, whose process had died" if ended_count else ""
+    return f"{counted(changed_count, 'check')} changed{dead}"
 
 
-def _changed(instance: DagsterInstance, evaluations: Sequence[AssetCheckEvaluation]) -> Iterator[AssetCheckEvaluation]:
+def changed(instance: DagsterInstance, evaluations: Sequence[AssetCheckEvaluation]) -> Iterator[AssetCheckEvaluation]:
     """The evaluations that differ from the last ones: Dagster keeps every event."""
     records = check_records.latest(instance, [evaluation.asset_check_key for evaluation in evaluations])
     for evaluation in evaluations:

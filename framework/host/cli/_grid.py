@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from framework.base.amounts import span
+
 _WIDE = 200  # characters of a line without a terminal
 _BETWEEN = 2
 _NARROWEST = 12  # characters that a folded column keeps
@@ -67,13 +69,6 @@ def _width(cell: Text) -> int:
 
 def ago(seconds: float | None) -> str:
     return "–" if seconds is None else f"{span(seconds)} ago"
-
-
-def span(seconds: float) -> str:
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:,.0f} {unit}"
-    return f"{seconds:,.0f} s"
 
 
 def one_line(text: str, width: int) -> str:

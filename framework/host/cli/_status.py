@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from framework.base.amounts import counted
+from framework.base.amounts import counted, span
 from framework.core.rules.protocol import parted
-from framework.host.cli._grid import GridColumn, ago, grid, span
+from framework.host.cli._grid import GridColumn, ago, grid
 from framework.host.cli._specs import hinted
 from framework.operations.observe.status import Reason, Status
 from framework.plan.text import duration

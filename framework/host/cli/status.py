@@ -24,6 +24,7 @@ SECTION, ORDER = "see", 1
 ALSO_CALLED = ("list", "ls", "ps")
 
 _EVERY = 2.0  # seconds
+_LATE = 3  # the exit status where tables are late, and nothing is worse
 
 
 @click.command()
@@ -54,8 +55,8 @@ def command(names: tuple[str, ...], partitions: bool, again: bool, as_json: bool
     text: it has more digits than JSON's numbers), offsets [{topic, partition, position, end, lag}] and metrics, each of which is in
     docs/metrics.md: a number, a word, or numbers by a label. Null means unknown.
 
-    Exit status: 0, or 1 if a table is failing or suspended, what `also` names does not get its rows, or the specs have
-    problems; 2 wrong usage.
+    Exit status: 0; 1 if a table is failing or suspended, what `also` names does not get its rows, or the specs have problems;
+    2 wrong usage; 3 if nothing of that is, and a table is late.
 
     Example: sluice status flagged_stock_trades --partitions
     """
@@ -66,10 +67,9 @@ def command(names: tuple[str, ...], partitions: bool, again: bool, as_json: bool
     from framework.operations.observe.status import statuses
 
     if again:
-        bad = _watch(plan, pipelines, partitions)
+        states = _watch(plan, pipelines, partitions)
     else:
         states = statuses(plan, pipelines)
-        bad = any(status.bad for status in states)
         if as_json:
             click.echo(json.dumps(_specs.hinted_in(document(environment, states)), indent=2, ensure_ascii=False))
         else:
@@ -77,11 +77,17 @@ def command(names: tuple[str, ...], partitions: bool, again: bool, as_json: bool
 
             console = _grid.console()
             console.print(_status.block(states, partitions, console.width))
-    sys.exit(1 if bad else 0)
+    sys.exit(_exit_status(states))
 
 
-def _watch(plan: Plan, pipelines: Sequence[Pipeline], partitions: bool) -> bool:
-    """Refresh until Ctrl-C. Returns whether any table was bad the last time."""
+def _exit_status(states: Sequence[Status]) -> int:
+    if any(status.bad for status in states):
+        return 1
+    return _LATE if any(status.fresh is False for status in states) else 0
+
+
+def _watch(plan: Plan, pipelines: Sequence[Pipeline], partitions: bool) -> Sequence[Status]:
+    """Refresh until Ctrl-C. Returns the last statuses."""
     from rich.console import Group
     from rich.live import Live
     from rich.text import Text
@@ -90,14 +96,13 @@ def _watch(plan: Plan, pipelines: Sequence[Pipeline], partitions: bool) -> bool:
     from framework.operations.observe.status import statuses
 
     console = _grid.console()
-    bad = False
+    states: Sequence[Status] = ()
 
     def blocks() -> Iterator[Group]:
-        nonlocal bad
+        nonlocal states
         while True:
             began = time.monotonic()
             states = statuses(plan, pipelines)
-            bad = any(status.bad for status in states)
             head = Text(
                 f"{iso_times.text(datetime.now(timezone.utc).replace(microsecond=0))}, again every {_EVERY:.0f} s, Ctrl-C ends\n",
                 style="dim",
@@ -117,7 +122,7 @@ def _watch(plan: Plan, pipelines: Sequence[Pipeline], partitions: bool) -> bool:
                 sys.stdout.flush()
     except KeyboardInterrupt:
         pass
-    return bad
+    return states
 
 
 def document(environment: str, states: Sequence[Status]) -> dict[str, Any]:

@@ -48,6 +48,8 @@ def command(names: tuple[str, ...], workers: int | None, port: int | None, form:
     Each pipeline has a turn as soon as something waits for it, at most as often as its `run: {every: …}` says. Pipelines take turns: one
     with a backlog does not hold up the others, and one that fails is tried again later. A system that does not answer is said once.
 
+    It judges the alerts of the specs, and tells who is to be told.
+
     Changed specs are taken over between batches; if they have problems, what runs goes on. Pauses, resumes and acceptances count at once.
 
     On this machine, http://127.0.0.1:18184/healthz answers while it lives, and /readyz while its specs have no problems and all systems
@@ -62,6 +64,7 @@ def command(names: tuple[str, ...], workers: int | None, port: int | None, form:
     from framework.core.context.context import Context
     from framework.core.stream.stream import Stream
     from framework.host.spec_changes import SpecChanges
+    from framework.host.streaming.alerts import AlertObserver
     from framework.host.streaming.answers import pages
     from framework.host.streaming.lines import json_of, text_of
     from framework.host.streaming.systemd import Notifier
@@ -74,7 +77,8 @@ def command(names: tuple[str, ...], workers: int | None, port: int | None, form:
     words = json_of if form == "json" else text_of
     try:
         with until_interrupted() as stop:
-            stream = Stream(context, partial(_chosen, names), workers or os.cpu_count() or 1, changes.plan)
+            alerts = AlertObserver(lambda: context.plan)
+            stream = Stream(context, partial(_chosen, names), workers or os.cpu_count() or 1, changes.plan, [alerts])
             notifier = Notifier(stream.health, stop.is_set)
             with _answering(port, pages(context, partial(_specs.still_chosen, names), stream.health)):
                 for event in with_watchers(stream.events(stop.is_set, notifier.beat), apart=True):

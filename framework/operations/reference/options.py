@@ -39,7 +39,7 @@ def tables(shape: shapes.RecordShape, extra_texts: Mapping[str, str], path: str 
     if path in extra_texts:
         yield extra_texts[path]
     for name, slot in shape.slots.items():
-        for record in _records(slot.shape):
+        for record in dict.fromkeys(_records(slot.shape)):
             yield from tables(record, extra_texts, _of_known(record, _path(path, name)))
     if shape.chosen:
         for name, record in shape.chosen.records.items():
@@ -95,7 +95,12 @@ def _default(slot: shapes.Slot) -> str:
 def takes(shape: shapes.Shape, option: Option = shapes.NO_OPTION, path: str = "") -> str:
     """The allowed values, in users' words."""
     later_text = f" (not in this version: {in_quotes(option.later)})" if option.later else ""
-    return either([_takes(alternative, option, path) for alternative in alternatives(shape)]) + later_text
+    every = alternatives(shape)
+    lists = [one for one in every if isinstance(one, shapes.ListShape)]
+    others = [one for one in every if one not in lists]
+    if len(lists) == 1 and len(others) == len(alternatives(lists[0].item)):  # one of these, or a list of such
+        return f"{either([_takes(alternative, option, path) for alternative in others])}; or a list of these{later_text}"
+    return either([_takes(alternative, option, path) for alternative in every]) + later_text
 
 
 def _takes(shape: shapes.Shape, option: Option, path: str) -> str:

@@ -1,14 +1,13 @@
-"""Writes a line about each written file into another file."""
+"""Writes a line about each written file, or alert, into another file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from framework.base.errors import Where
 from framework.documents.draft import Draft
+from framework.features.notices import NoticeUse
 from framework.language.options import OptionGroup, option
 from framework.plan import SecretStore
 from framework.plan.notice import Notice, NoticeContent
@@ -23,11 +22,11 @@ class Options(OptionGroup):
     slip: str = option("The file.", example="slips.txt")
 
 
-def plan_notice(written: Options, _where: Where, _template: Callable[[str, Where], bool], _linked: bool, _draft: Draft) -> Notice:
+def plan_notice(written: Options, _use: NoticeUse, _draft: Draft) -> Notice:
     return Notice(type="slip", says=f"a line in {written.slip}", options=written.slip, send=send)
 
 
 def send(notice: Notice, about: NoticeContent, _secrets: SecretStore) -> str:
     with Path(notice.options).open("a", encoding="utf-8") as file:
-        file.write(f"{about.title}: {about.document['rows']} rows\n")
+        file.write(f"{about.title}\n")
     return f"a line in {notice.options}"

@@ -1,0 +1,54 @@
+"""A follower of a table lags behind it for long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from framework.base.errors import Problem, Where
+from framework.base.spelling import did_you_mean
+from framework.documents.draft import Draft
+from framework.language.options import OptionGroup, option
+from framework.language.scalars import Duration
+from framework.plan import Pipeline
+from framework.plan.alert import Condition, TableFacts, Verdict
+from framework.plan.text import duration
+
+_ANY = "any"
+
+
+@dataclass(frozen=True)
+class Options(OptionGroup):
+    """A follower, which a pipeline names in `also` or `publish`, lags behind its table for so long."""
+
+    known_by: ClassVar[str | None] = "behind"
+
+    behind: str = option("The topic or catalog that lags behind, `delta`, or `any` of them.", example="open_catalog")
+    for_: Duration = option("For how long.", default=3600, example="1h", aka=["longer_than", "in"])
+
+
+def plan_condition(written: Options, _where: Where, pipelines: Sequence[Pipeline], draft: Draft) -> Condition:
+    names = [
+        word for pipeline in pipelines for follower in (*pipeline.also, *pipeline.published) for word in follower.title.split()
+    ]
+    if any(kind == "export" and name == written.behind for kind, name in draft.written.names):
+        message, hint = (
+            "an alert for an export that is late is not in this version of Sluice",
+            "Dagster shows it on the export's page",
+        )
+        draft.problems.append(Problem(written.place("behind"), "not-in-this-version", message, hint))
+    elif written.behind not in (*names, *([_ANY] if names else [])):
+        message = f"nothing that these pipelines name in `also` or `publish` is called `{written.behind}`"
+        hint = did_you_mean(written.behind, names, f"write `{_ANY}`" if names else "remove it: they have neither")
+        draft.problems.append(Problem(written.place("behind"), "unknown-follower", message, hint))
+    says = f"`{written.behind}` lags behind for {duration(written.for_)}"
+    return Condition(type="behind", says=says, options=(written.behind, written.for_), judge=judge)
+
+
+def judge(condition: Condition, table: TableFacts) -> Verdict:
+    name, seconds = condition.options
+    waiting = {title: rows for title, rows in table.followers.items() if rows and (name == _ANY or name in title.split())}
+    if table.lasted(f"behind {name}", bool(waiting)) < seconds or not waiting:
+        return False
+    return "; ".join(f"the {title} lags behind by {rows:,} for more than {duration(seconds)}" for title, rows in waiting.items())

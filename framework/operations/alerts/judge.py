@@ -1,0 +1,203 @@
+"""One look at all alerts: which hold for which tables, and who is told.
+
+*Guarantee* Whoever judges, a receiver is told once that a table's incident has begun and once that it is over, also after a restart and
+where sending failed meanwhile; twice only if a process dies between sending and noting it. What cannot be known, as while a catalog does
+not answer, neither begins an incident nor ends it.
+*Cost* A look at the tables of alerts, as by `sluice status`; with `where`, a query of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from framework.base.clock import Clock, utc_now
+from framework.base.errors import SluiceError
+from framework.base.patience import KAFKA
+from framework.features.notices import sent
+from framework.operations.alerts import memory as memories
+from framework.operations.alerts.facts import facts_of, sums_of
+from framework.operations.alerts.memory import Memory, TableIncident
+from framework.operations.alerts.messages import Stage, content
+from framework.operations.observe.status import statuses
+from framework.plan import Plan, digest
+from framework.plan.alert import Alert, TableFacts, Verdict
+from framework.plan.notice import Notice
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """An alert on one table. `why` it holds; `unknown`: nobody can know now. `since`: the second since when it has held."""
+
+    alert: Alert
+    pipeline: str
+    table: str
+    why: str = ""
+    since: float | None = None
+    unknown: bool = False
+
+    @property
+    def holds(self) -> bool:
+        return self.since is not None
+
+
+@dataclass(kw_only=True)
+class Judgement:
+    """The outcome of a look: each alert on each table, who was told, in words, and notices that were not sent. With `elsewhere`, another
+    process is judging, and nothing was done."""
+
+    judged: list[Judged] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    failures: list[SluiceError] = field(default_factory=list)
+    elsewhere: bool = False
+
+
+def alerts_of(plan: Plan) -> tuple[Alert, ...]:
+    """The alerts of a plan."""
+    return tuple(document.value for document in plan.documents_of("alert"))
+
+
+def judge(plan: Plan, clock: Clock = utc_now, sends: bool = True) -> Judgement:
+    """Judges all alerts, and tells who is to be told if `sends`."""
+    alerts = alerts_of(plan)
+    if not alerts:
+        return Judgement()
+    with memories.turn(plan.environment) as turn:
+        if turn is None:
+            return Judgement(elsewhere=True)
+        memory, file = turn
+        return _AlertsLook(plan, alerts, memory, file, clock).judgement(sends)
+
+
+class _AlertsLook:
+    """One look at alerts, with the memory of the ones before."""
+
+    def __init__(self, plan: Plan, alerts: Sequence[Alert], memory: Memory, file: Path, clock: Clock) -> None:
+        self._plan, self._alerts, self._memory, self._file = plan, alerts, memory, file
+        self._time = clock()
+        pipelines = {pipeline.name: pipeline for alert in alerts for pipeline in alert.pipelines}
+        self._statuses = statuses(plan, pipelines.values(), KAFKA, clock, maintenance=False)
+        self._result = Judgement()
+
+    def judgement(self, sends: bool) -> Judgement:
+        facts = {status.pipeline.name: facts_of(status, self._memory) for status in self._statuses}
+        for alert in self._alerts:
+            for pipeline in alert.pipelines:
+                self._judge(alert, facts[pipeline.name])
+        self._note()
+        self._forget()
+        memories.save(self._memory, self._file)
+        for alert in self._alerts if sends else ():
+            self._tell(alert)
+        self._end()
+        memories.save(self._memory, self._file)
+        return self._result
+
+    def _judge(self, alert: Alert, table: TableFacts) -> None:
+        name, identifier = table.pipeline.name, table.pipeline.table.identifier
+        incident = self._memory.open(alert.name, name)
+        verdict = self._verdict(alert, table)
+        if isinstance(verdict, str):
+            if incident is None:
+                incident = TableIncident(pipeline=name, table=identifier, since=self._time.timestamp(), why=verdict)
+                self._memory.incidents.setdefault(alert.name, []).append(incident)
+            incident.why = verdict
+        elif incident is not None and verdict is False:
+            incident.over, incident = self._time.timestamp(), None
+        self._result.judged.append(
+            Judged(
+                alert=alert, pipeline=name, table=identifier, why=incident.why if incident else "",
+                since=incident.since if incident else None, unknown=verdict is None,
+            )
+        )  # fmt: skip
+
+    def _verdict(self, alert: Alert, table: TableFacts) -> Verdict:
+        """Why one of the alert's conditions holds; False if none does, None if that is unknown. All are asked, since some remember."""
+        verdicts: list[Verdict] = []
+        for condition in alert.conditions:
+            try:
+                verdicts.append(condition.judge(condition, table))
+            except SluiceError as error:
+                verdicts.append(None)
+                self._result.failures.append(error)
+        reasons = [verdict for verdict in verdicts if isinstance(verdict, str)]
+        return "; ".join(reasons) if reasons else None if None in verdicts else False
+
+    def _note(self) -> None:
+        """Notes numbers for the next looks, of tables for which a condition asks for the past."""
+        windows: dict[str, float] = {}
+        for alert in self._alerts:
+            for pipeline in alert.pipelines:
+                of_alert = [condition.window for condition in alert.conditions]
+                windows[pipeline.name] = max([windows.get(pipeline.name, 0.0), *of_alert])
+        for status in self._statuses:
+            window, sums = windows[status.pipeline.name], sums_of(status)
+            if window and sums is not None:
+                self._memory.note(status.pipeline.name, sums, self._time.timestamp(), window)
+
+    def _forget(self) -> None:
+        """Ends incidents of tables that an alert no longer names, and forgets those of alerts that are gone."""
+        named = {alert.name: {pipeline.name for pipeline in alert.pipelines} for alert in self._alerts}
+        self._memory.incidents = {name: incidents for name, incidents in self._memory.incidents.items() if name in named}
+        for name, incidents in self._memory.incidents.items():
+            for incident in incidents:
+                if incident.pipeline not in named[name] and incident.over is None:
+                    incident.over = self._time.timestamp()
+        pipelines = set().union(*named.values())
+        self._memory.samples = {name: samples for name, samples in self._memory.samples.items() if name in pipelines}
+
+    def _tell(self, alert: Alert) -> None:
+        """Sends what each receiver has yet to be told, all tables of one stage in one message."""
+        incidents = self._memory.incidents.get(alert.name, ())
+        for notice in alert.notices:
+            for stage, chosen in self._untold(alert, notice, incidents).items():
+                try:
+                    done = sent(notice, content(alert, stage, chosen, self._time), self._plan.secrets)
+                except SluiceError as error:
+                    self._result.failures.append(error)
+                    break
+                self._result.told.append(f"{content(alert, stage, chosen, self._time).title}: {done}")
+                for incident in chosen:
+                    self._note_told(incident, digest.notice_id(notice), stage)
+                memories.save(self._memory, self._file)
+
+    def _untold(self, alert: Alert, notice: Notice, incidents: Sequence[TableIncident]) -> Mapping[Stage, list[TableIncident]]:
+        """The incidents that a receiver has yet to be told of, by what there is to tell. One that was over before it could be told is told
+        once, in any case."""
+        id_, stages = digest.notice_id(notice), dict[Stage, list[TableIncident]]()
+        for incident in incidents:
+            told = incident.told.get(id_)
+            if incident.over is not None:
+                if id_ not in incident.over_told and (alert.recovered or told is None):
+                    stages.setdefault("over", []).append(incident)
+            elif told is None:
+                stages.setdefault("began", []).append(incident)
+            elif alert.repeat_every is not None and self._time.timestamp() - told >= alert.repeat_every:
+                stages.setdefault("lasts", []).append(incident)
+        return stages
+
+    def _note_told(self, incident: TableIncident, id_: str, stage: Stage) -> None:
+        if stage == "over":
+            incident.over_told.append(id_)
+        else:
+            incident.told[id_] = self._time.timestamp()
+
+    def _end(self) -> None:
+        """Forgets incidents that are over, once everybody knows."""
+        for alert in self._alerts:
+            kept = [incident for incident in self._memory.incidents.get(alert.name, ()) if not self._is_done(alert, incident)]
+            self._memory.incidents[alert.name] = kept
+            if not kept:
+                del self._memory.incidents[alert.name]
+
+    def _is_done(self, alert: Alert, incident: TableIncident) -> bool:
+        if incident.over is None:
+            return False
+        return not any(self._untold(alert, notice, [incident]) for notice in alert.notices)
+
+
+def lines(judgement: Judgement) -> Iterator[str]:
+    """The judgement in lines: who was told, and what could not be sent."""
+    yield from judgement.told
+    yield from (str(error) for error in judgement.failures)

@@ -1,0 +1,87 @@
+"""Dagster's sensor `Alerts`: it judges, tells, and shows on the table's page what holds."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dagster import AssetCheckKey, AssetKey, DagsterInstance, build_sensor_context
+
+from framework.core.rules import journal
+from framework.host.assets import build_sluice_definitions
+from tests.support.mail_server import mail_server
+from tests.support.pauses import pause
+from tests.support.project import BASE
+from tests.support.shop import NOWHERE
+
+pytestmark = pytest.mark.slow
+SPECS = """---
+topic: orders
+value: json
+columns: {{id: int}}
+---
+pipeline: orders
+from: {{topic: orders}}
+into: {{table: shop.orders}}
+---
+pipeline: copy
+from: {{topic: orders}}
+into: {{table: shop.copy}}
+---
+mail: main
+host: 127.0.0.1
+port: {port}
+from: sluice@example.com
+tls: none
+"""
+ALERT = """---
+alert: stopped
+on: {table: shop.orders}
+when: {paused_for: 1d}
+notify: [{email: {to: [ops@example.com]}}]
+"""
+
+
+@pytest.fixture
+def specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kafka_away: None) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / ".sluice"))
+    folder = tmp_path / "specs"
+    folder.mkdir()
+    return folder
+
+
+def tick(specs: Path, instance: DagsterInstance) -> Any:
+    """One tick of the sensor, whose evaluations are recorded as the daemon does."""
+    (sensor,) = [sensor for sensor in build_sluice_definitions(specs).sensors or [] if sensor.name == "Alerts"]
+    result: Any = sensor.evaluate_tick(build_sensor_context(instance))
+    for evaluation in result.asset_events:
+        instance.report_runless_asset_event(evaluation)
+    return result
+
+
+def test_without_alerts_there_is_no_sensor_and_no_check(specs: Path) -> None:
+    (specs / "main.yaml").write_text(BASE.format(bootstrap=NOWHERE) + SPECS.format(port=1))
+    definitions = build_sluice_definitions(specs)
+    assert "Alerts" not in [sensor.name for sensor in definitions.sensors or []]
+    assert "alerts" not in [key.name for key in definitions.resolve_asset_graph().asset_check_keys]
+
+
+def test_it_tells_and_shows_what_holds(specs: Path) -> None:
+    with mail_server() as (box, port), DagsterInstance.ephemeral() as instance:
+        (specs / "main.yaml").write_text(BASE.format(bootstrap=NOWHERE) + SPECS.format(port=port) + ALERT)
+        keys = [key for key in build_sluice_definitions(specs).resolve_asset_graph().asset_check_keys if key.name == "alerts"]
+        assert keys == [AssetCheckKey(AssetKey(["lake", "shop", "orders"]), "alerts")]
+        first = tick(specs, instance)
+        assert (first.skip_message, [each.passed for each in first.asset_events]) == ("no alert holds", [True])
+        pause("orders", since=datetime.now(timezone.utc) - timedelta(days=2))
+        second = tick(specs, instance)
+        (shown,) = second.asset_events
+        assert (shown.passed, shown.description) == (False, "stopped: paused for 2 d")
+        assert second.skip_message == "stopped on shop.orders holds; stopped: shop.orders: mailed to ops@example.com"
+        assert tick(specs, instance).asset_events == []
+        journal.resume("orders")
+        assert [each.passed for each in tick(specs, instance).asset_events] == [True]
+    assert [mail["Subject"] for mail in box.mails] == ["stopped: shop.orders", "stopped is over: shop.orders"]
