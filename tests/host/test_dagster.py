@@ -351,7 +351,7 @@ def test_materialize_brings_everything_up_to_date(
             [AssetCheckKey(table, name) for name in ("price_is_between_0_and_45", "few", "sane", "newest_event")]
         )
     assert metadata["dagster/row_count"] == len(project.rows())
-    assert (metadata["rows"], metadata["bad_rows"], metadata["lag_messages"]) == (28, 7, 0)
+    assert (metadata["rows"], metadata["bad_rows"], metadata["lag_messages"], metadata["lag_messages_at_start"]) == (28, 7, 0, 35)
     assert metadata["offsets"] == {f"{project.topic}/{part}": (17, 17, 16)[part] for part in range(3)}
     evaluations = {key.name: record.event.asset_check_evaluation for key, record in check_records.items() if record.event}
     verdicts = {name: evaluation.passed for name, evaluation in evaluations.items() if evaluation}

@@ -22,6 +22,7 @@ from dagster._core.definitions.data_version import DATA_VERSION_TAG
 # Dagster's only mark of an output that is no materialization.
 from dagster._core.definitions.source_asset import SYSTEM_METADATA_KEY_SOURCE_ASSET_OBSERVATION
 
+from framework.core.follow.follow import Followed
 from framework.core.iceberg import metadata, table_state
 from framework.core.publish.batch import Batch
 from framework.core.rules.work import Work
@@ -40,7 +41,8 @@ def committed(keys: AssetKeys, status: Status, told: Told, bad: Counter[str]) ->
     """The results for the table and, if there are new ones, its bad rows. The version of each is its snapshot."""
     pipeline = status.pipeline
     lineage = {"dagster/column_lineage": asset_specs.lineage_of(pipeline, keys)}
-    table_metadata = numbers(status, told.work) | lineage
+    waited = {} if told.waited is None else {"lag_messages_at_start": told.waited}
+    table_metadata = numbers(status, told.work) | waited | lineage
     version = DataVersion(str(told.batches[-1].snapshot))
     yield MaterializeResult(asset_key=keys.table(pipeline), metadata=table_metadata, data_version=version)
     if pipeline.bad_rows == "drop":
@@ -77,6 +79,12 @@ def has_rows_of(record: EventLogRecord | None, progress: PipelineProgress) -> bo
     values = {name: entry.value for name, entry in materialization.metadata.items()} if materialization else {}
     batch = progress.position.batch if progress.position else None
     return (values.get("batch"), values.get("dagster/row_count")) == (str(batch), progress.rows)
+
+
+def shown(keys: AssetKeys, followed: Followed) -> Iterator[AssetMaterialization]:
+    """The record of what a follower has shown in a run: of a topic that gets the rows of a table."""
+    if followed.rows and followed.follower.asset:
+        yield AssetMaterialization(keys.of(*followed.follower.asset), description=followed.line, metadata={"rows": followed.rows})
 
 
 def nothing_new(key: AssetKey) -> Result:

@@ -14,7 +14,8 @@ from framework.base.errors import Paused, SluiceError, SparkEnded
 from framework.core.context.context import Context
 from framework.core.rules import journal
 from framework.core.run import events, run as loop, same_failure
-from framework.host.assets import checks, dead_runs, progress, run_outcomes
+from framework.host.assets import checks, dead_runs, progress, results, run_outcomes
+from framework.host.assets.keys import AssetKeys
 from framework.host.assets.launch import Launch, until
 from framework.host.assets.run_outcomes import Result
 from framework.host.assets.spark_resource import SparkOfARun
@@ -82,10 +83,11 @@ def _run(context: AssetExecutionContext, plan: Plan, assets: Assets, pipeline: P
     if isinstance(watched.trouble, run_outcomes.PASSING):
         journal.record_failure(pipeline.journal_name, watched.trouble)
         error: SluiceError | None = watched.trouble
-        _error_of(context, loop.followed(engine, pipeline), told)  # with all that the table has
+        _error_of(context, assets.keys, loop.followed(engine, pipeline), told)  # with all that the table has
     else:
         progress.waiting(context, pipeline, watched)
-        error = _error_of(context, loop.run(engine, pipeline), told)
+        told.waited = watched.lag
+        error = _error_of(context, assets.keys, loop.run(engine, pipeline), told)
     if error is not None:
         if isinstance(error, SparkEnded):
             spark.forget()
@@ -94,7 +96,7 @@ def _run(context: AssetExecutionContext, plan: Plan, assets: Assets, pipeline: P
         raise error
 
 
-def _error_of(context: AssetExecutionContext, run: Iterable[events.Event], told: Told) -> SluiceError | None:
+def _error_of(context: AssetExecutionContext, keys: AssetKeys, run: Iterable[events.Event], told: Told) -> SluiceError | None:
     """Logs the events of a run, and returns what stopped it."""
     error: SluiceError | None = None
     for event in with_watchers(run):
@@ -115,4 +117,6 @@ def _error_of(context: AssetExecutionContext, run: Iterable[events.Event], told:
                 pass
             case followed:
                 context.log.info(followed.line)
+                for record in results.shown(keys, followed):
+                    context.log_event(record)
     return error

@@ -11,9 +11,10 @@ from framework.core.run.events import BatchDone, Event
 
 @dataclass
 class Told:
-    """The batches that a run has published so far."""
+    """The batches that a run has published so far, and what waited when it began."""
 
     batches: list[Batch] = field(default_factory=list)
+    waited: int | None = None
 
     def add(self, event: Event) -> None:
         if isinstance(event, BatchDone):
