@@ -34,6 +34,11 @@ class Draft:
     documents: list[PlannedDocument] = field(default_factory=list)  # of all other kinds
     schemas: RegistrySchemas = field(default_factory=RegistrySchemas)
 
+    @property
+    def lacks_pipelines(self) -> bool:
+        """Whether some pipelines have problems, which were reported, and are not in the draft."""
+        return len(self.pipelines) < sum(document.kind == "pipeline" for document in self.written.documents)
+
 
 def only(draft: Draft, things: dict[str, Thing], noun: str, where: Where) -> Thing | None:
     """Returns the only thing of its kind, which other documents need not name. Otherwise reports a problem and returns None."""

@@ -10,13 +10,15 @@ from framework.base.errors import Problem
 from framework.language import ENVIRONMENTS, Documents
 from framework.plan import Pipeline
 
+_OF_NO_PIPELINE = ("alert",)  # kinds of documents that no pipeline uses
+
 
 def runnable_pipelines(written: Documents, pipelines: Iterable[Pipeline], problems: Iterable[Problem]) -> tuple[Pipeline, ...]:
     problems = tuple(problems)
     if any(_is_of_environment(problem) for problem in problems):
         return ()  # without the values of its environment, a pipeline would run somewhere else
     broken = set(_broken(written, problems))
-    if any(kind not in ("pipeline", "topic") for kind, _ in broken):
+    if any(kind not in ("pipeline", "topic", *_OF_NO_PIPELINE) for kind, _ in broken):
         return ()  # all pipelines use these documents
     candidates = {pipeline.name: pipeline for pipeline in pipelines if _stands(pipeline, broken)}
     while unfed_names := [name for name, pipeline in candidates.items() if not pipeline.made_of <= candidates.keys()]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TypeAlias
 
-from framework.base.errors import SetupError
+from framework.base.errors import SetupError, SluiceError
 
 _HOST = "127.0.0.1"
 
@@ -59,12 +59,19 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         page = self.server.pages.get(self.path.partition("?")[0])
-        answer = page(self.headers.get("Accept", "")) if page else self._unknown()
+        answer = self._asked(page) if page else self._unknown()
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.content_type)
         self.send_header("Content-Length", str(len(answer.body)))
         self.end_headers()
         self.wfile.write(answer.body)
+
+    def _asked(self, page: Callable[[str], Answer]) -> Answer:
+        try:
+            return page(self.headers.get("Accept", ""))
+        except Exception as error:  # of a system that is asked for the page
+            says = str(error) if isinstance(error, SluiceError) else type(error).__name__
+            return Answer(500, json.dumps({"error": says}).encode() + b"\n", "application/json")
 
     def _unknown(self) -> Answer:
         return Answer(404, json.dumps({"paths": list(self.server.pages)}).encode() + b"\n", "application/json")

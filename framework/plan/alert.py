@@ -16,11 +16,33 @@ Verdict: TypeAlias = str | bool | None
 
 
 @dataclass(frozen=True, kw_only=True)
+class Trouble:
+    """A reason why a table does not get its rows. Its message may quote values of rows, unless it is that a system does not answer."""
+
+    code: str
+    message: str
+    unanswered: bool
+
+    @property
+    def words(self) -> str:
+        """The reason without values of rows."""
+        return f"{self.code}: {self.message}" if self.unanswered else self.code
+
+
+@dataclass(frozen=True)
+class FollowerFacts:
+    """The rows, or commits, that a follower has not shown yet, and the snapshot that it has shown."""
+
+    rows: int
+    snapshot: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class TableFacts:
     """A table at one moment, as conditions judge it. What is None is unknown.
 
-    `trouble`: the codes and messages of what keeps it from its work; `unanswered`: all of it is that Kafka or the catalog does not answer
-    now. `followers`: the rows, or commits, that each has not shown yet. `grown(name, seconds)`: how much a sum of its batches has grown in
+    `trouble`: what keeps it from its work; `unanswered`: all of it is that Kafka or the catalog does not answer now. `followers`: those of
+    the table, by their titles. `grown(name, seconds)`: how much a sum of its batches has grown in
     these last seconds. `counted(where, seconds)`: its rows of these last seconds for which a condition holds. `lasted(name, holds)`: for
     how many seconds something has held, each time that it was asked.
     """
@@ -31,9 +53,9 @@ class TableFacts:
     late: bool | None
     commit_age: float | None
     paused_for: float | None
-    trouble: tuple[tuple[str, str], ...]
+    trouble: tuple[Trouble, ...]
     unanswered: bool
-    followers: Mapping[str, int]
+    followers: Mapping[str, FollowerFacts] | None
     grown: Callable[[str, float], float | None]
     counted: Callable[[str, float], int | None]
     lasted: Callable[[str, bool], float]

@@ -45,6 +45,10 @@ class NotSentYet(SluiceError):
     """Sending the notice again may work."""
 
 
+class PartlySent(SluiceError):
+    """Some of the receivers were told. Sending it again would tell them again."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class WrittenFile:
     """A file that a notice is about. `content` is its path on this machine. `link(seconds)` returns an address of the file in an object

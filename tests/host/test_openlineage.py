@@ -116,7 +116,7 @@ def test_a_run_is_two_events_with_the_columns_of_its_table(lake: Path, spark: An
     statistics = output["outputFacets"]["outputStatistics"]
     assert (statistics["rowCount"], statistics["size"]) == (2, 0)  # and that of the toy metric
     shown = output["outputFacets"]["sluice_metrics"]
-    assert (shown["written_rows"], shown["table_rows"], shown["state"]) == (2, 2, "caught up")
+    assert (shown["written_rows"], shown["table_rows"], "state" in shown) == (2, 2, False)
     assert output["facets"]["symlinks"]["identifiers"][0]["name"] == f"{namespace}.orders"
     assert output["facets"]["columnLineage"]["fields"]["twice"]["inputFields"] == [
         {"namespace": "kafka://127.0.0.1:1", "name": "orders", "field": "amount", "transformations": []}

@@ -129,6 +129,11 @@ class Context:
         """Whether Spark runs. While Spark starts, it writes to the terminal."""
         return self._spark is not None
 
+    def memory(self) -> tuple[int, int] | None:
+        """The bytes of memory that Java uses, and the most that it may use; None where no Java runs. Starts none, and waits for none."""
+        spark = self._spark
+        return None if spark is None else session.memory(spark)
+
     def kafka(self, pipeline: Pipeline) -> MessageStore:
         if self._source is not None:
             return self._source

@@ -116,7 +116,8 @@ def next_batch(
                 continue
         if not isinstance(outcome, Verdict):
             return _batch(pipeline, outcome, stopwatch, replayed is not None, repeats) if outcome else None
-        repeats, cause = repeats + 1, attempt_run.cause or cause
+        repeats += attempt_run.own is not None  # it was staged, or nearly
+        cause = attempt_run.cause or cause
         # Another batch was published: the table has more rows, so this try does not count.
         tries += outcome is not Verdict.AGAIN
         if tries == _TRIES:

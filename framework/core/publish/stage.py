@@ -82,6 +82,8 @@ class Stage:
         counted = replace(counted, changed=_changed(summary, self.pipeline.table.write))
         forget = states.expired(table, self.pipeline.table.states, self.context.clock())
         work = _work(counted, summary)
+        if self.replayed:  # what stays bad was counted when it was read first
+            work = replace(work, bad={})
         return Staged(range_=range_, snapshot=tip, position=new_position, counted=counted, work=work, forget=forget)
 
     def _stage_bad_rows(self, opened: TableState, range_: Range, counted: BatchCounts) -> None:

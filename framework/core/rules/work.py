@@ -16,7 +16,8 @@ from typing import Any
 PROPERTY = "sluice.work"
 BOUNDS = (0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 300.0)  # seconds of batches that are counted apart
 OTHERS = "others"  # in place of a name, where there are too many of them
-_MOST = 20  # names of one sum: a table's metadata, and a metric's labels, must not grow for ever
+_MOST = 50  # names of one sum: a table's metadata, and a metric's labels, must not grow for ever
+_GREATEST = 1 << 62
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,10 +47,24 @@ class Work:
 
 def read(properties: Mapping[str, str]) -> Work:
     """The work of all batches of a table, by its properties. What cannot be read counts as none: no batch depends on it."""
-    with suppress(ValueError, TypeError):
+    with suppress(ValueError, TypeError, OverflowError, RecursionError):
         values = json.loads(properties.get(PROPERTY) or "{}")
-        return Work() + Work(**{each.name: values[each.name] for each in fields(Work) if each.name in values})
+        return Work(**{each.name: _valid(each.name, values[each.name]) for each in fields(Work) if each.name in values})
     return Work()
+
+
+def _valid(name: str, value: Any) -> Any:
+    """A sum as it was written. Raises a ValueError for what is none: another program may have changed it."""
+    is_of_many = isinstance(getattr(Work(), name), Mapping)
+    numbers = value.values() if is_of_many and isinstance(value, Mapping) else [value]
+    if isinstance(value, Mapping) != is_of_many or (is_of_many and len(value) > _MOST + 1):
+        raise ValueError(f"{name} is no sum")
+    for number in numbers:
+        is_whole = isinstance(number, int) and not isinstance(number, bool)
+        if not (is_whole or (name == "seconds" and isinstance(number, float))) or not 0 <= number <= _GREATEST:
+            raise ValueError(f"{name} is no sum")
+    "".join(value if is_of_many else ()).encode()  # a lone surrogate is in no name
+    return value
 
 
 def bound(seconds: float) -> str:

@@ -282,6 +282,17 @@ def is_gone(spark: SparkSession) -> bool:
         return True
 
 
+def memory(spark: SparkSession) -> tuple[int, int] | None:
+    """The bytes of memory that the session's Java uses, and the most that it may use; None if it has ended."""
+    from py4j.protocol import Py4JError
+
+    try:
+        runtime = cast(Any, spark)._jvm.java.lang.Runtime.getRuntime()
+        return int(runtime.totalMemory()) - int(runtime.freeMemory()), int(runtime.maxMemory())
+    except (Py4JError, OSError, AttributeError, TypeError):  # also while it ends
+        return None
+
+
 def stop(spark: SparkSession) -> None:
     """Ends a session and its JVM; in somebody else's JVM, gives the thread back to the session that was there before."""
     from py4j.protocol import Py4JError

@@ -89,14 +89,14 @@ def _chosen(draft: Draft, spec: Alert) -> Iterator[Pipeline]:
         return
     if spec.on.table is not None:
         named = [pipeline for pipeline in draft.pipelines if pipeline.table.identifier == spec.on.table]
-        if not named and not _some_are_missing(draft):
+        if not named and not draft.lacks_pipelines:
             unknown(
                 draft, "table", spec.on.table, spec.on.place("table"), [pipeline.table.identifier for pipeline in draft.pipelines]
             )
         yield from named
     elif spec.on.tag is not None:
         tagged = [pipeline for pipeline in draft.pipelines if set(spec.on.tag.items()) <= set(pipeline.tags)]
-        if not tagged and not _some_are_missing(draft):
+        if not tagged and not draft.lacks_pipelines:
             message = "no pipeline has these tags"
             draft.problems.append(
                 Problem(spec.on.place("tag"), "unknown-tag", message, "give pipelines the tags, or name a table")
@@ -104,11 +104,6 @@ def _chosen(draft: Draft, spec: Alert) -> Iterator[Pipeline]:
         yield from tagged
     else:
         yield from draft.pipelines
-
-
-def _some_are_missing(draft: Draft) -> bool:
-    """Whether pipelines have problems, which were reported."""
-    return len(draft.pipelines) < sum(document.kind == "pipeline" for document in draft.written.documents)
 
 
 def _conditions(draft: Draft, spec: Alert, pipelines: Sequence[Pipeline]) -> Iterator[Condition]:

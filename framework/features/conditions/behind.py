@@ -38,7 +38,7 @@ def plan_condition(written: Options, _where: Where, pipelines: Sequence[Pipeline
             "Dagster shows it on the export's page",
         )
         draft.problems.append(Problem(written.place("behind"), "not-in-this-version", message, hint))
-    elif written.behind not in (*names, *([_ANY] if names else [])):
+    elif not draft.lacks_pipelines and written.behind not in (*names, *([_ANY] if names else [])):
         message = f"nothing that these pipelines name in `also` or `publish` is called `{written.behind}`"
         hint = did_you_mean(written.behind, names, f"write `{_ANY}`" if names else "remove it: they have neither")
         draft.problems.append(Problem(written.place("behind"), "unknown-follower", message, hint))
@@ -47,8 +47,14 @@ def plan_condition(written: Options, _where: Where, pipelines: Sequence[Pipeline
 
 
 def judge(condition: Condition, table: TableFacts) -> Verdict:
+    """A follower that shows something meanwhile is not behind for long, however much waits."""
+    if table.followers is None:
+        return None
     name, seconds = condition.options
-    waiting = {title: rows for title, rows in table.followers.items() if rows and (name == _ANY or name in title.split())}
-    if table.lasted(f"behind {name}", bool(waiting)) < seconds or not waiting:
-        return False
-    return "; ".join(f"the {title} lags behind by {rows:,} for more than {duration(seconds)}" for title, rows in waiting.items())
+    late = []
+    for title, follower in table.followers.items():
+        if name in (_ANY, *title.split()):
+            lasted = table.lasted(f"behind {title} {follower.snapshot}", follower.rows > 0)
+            if follower.rows and lasted >= seconds:
+                late.append(f"the {title} lags behind by {follower.rows:,} for more than {duration(seconds)}")
+    return "; ".join(late) or False

@@ -28,7 +28,7 @@ class Options(OptionGroup):
 
 def plan_condition(written: Options, _where: Where, pipelines: Sequence[Pipeline], draft: Draft) -> Condition:
     names = [expectation.name for pipeline in pipelines for expectation in pipeline.of_batches]
-    if written.check not in names:
+    if not draft.lacks_pipelines and written.check not in names:
         message = f"none of these pipelines has an expectation `{written.check}` of batches"
         hint = did_you_mean(written.check, names, "give the expectation a `name`; with `else: quarantine` its rows are bad rows")
         draft.problems.append(Problem(written.place("check"), "unknown-expectation", message, hint))
@@ -37,8 +37,8 @@ def plan_condition(written: Options, _where: Where, pipelines: Sequence[Pipeline
 
 
 def judge(condition: Condition, table: TableFacts) -> Verdict:
-    for _, message in table.trouble:
-        if f"`{condition.options}`" in message:
-            return message
-    count = table.grown(f"unmet {condition.options}", condition.window)
-    return None if count is None else count > 0 and f"{count:,.0f} rows are not as `{condition.options}` expects"
+    name = condition.options
+    if any(trouble.code == "not-as-expected" and f"`{name}`" in trouble.message for trouble in table.trouble):
+        return f"a run was stopped: rows are not as `{name}` expects"
+    count = table.grown(f"unmet {name}", condition.window)
+    return None if count is None else count > 0 and f"{count:,.0f} rows are not as `{name}` expects"

@@ -22,4 +22,4 @@ def judge(_condition: Condition, table: TableFacts) -> Verdict:
     lasted = table.lasted("failing", fails)
     if not fails or (table.unanswered and lasted < _PATIENCE):
         return False
-    return "failing: " + "; ".join(f"{code}: {message}" for code, message in table.trouble)
+    return "failing: " + "; ".join(trouble.words for trouble in table.trouble)

@@ -19,4 +19,4 @@ def plan_condition(_written: None, _where: Where, _pipelines: Sequence[Pipeline]
 def judge(_condition: Condition, table: TableFacts) -> Verdict:
     if table.state != "suspended":
         return False
-    return "suspended: " + "; ".join(f"{code}: {message}" for code, message in table.trouble)
+    return "suspended: " + "; ".join(trouble.words for trouble in table.trouble)

@@ -6,6 +6,7 @@ after a crash between sending it and recording that.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -13,12 +14,12 @@ from pathlib import Path
 
 from framework.base import amounts, iso_times
 from framework.base.errors import SluiceError
+from framework.base.patience import NOTICE_AGAIN
 from framework.features.export import records
 from framework.features.export.write import ExportDone
-from framework.features.notices import sent
 from framework.plan import SecretStore, digest
 from framework.plan.export import Export
-from framework.plan.notice import NoticeContent, WrittenFile
+from framework.plan.notice import Notice, NoticeContent, NotSentYet, WrittenFile
 
 
 def notify(export: Export, done: ExportDone, secrets: SecretStore) -> Iterator[str]:
@@ -31,7 +32,7 @@ def notify(export: Export, done: ExportDone, secrets: SecretStore) -> Iterator[s
             yield f"not sent again for the same content: {notice.says}"
             continue
         try:
-            yield sent(notice, notice_content, secrets)
+            yield _sent(notice, notice_content, secrets)
         except SluiceError as error:
             failures.append(error)
             continue
@@ -43,6 +44,15 @@ def notify(export: Export, done: ExportDone, secrets: SecretStore) -> Iterator[s
         raise SluiceError(
             first_failure.code, f"{done.record.file} is written, and not all were told of it: {messages}", first_failure.hint
         )
+
+
+def _sent(notice: Notice, content: NoticeContent, secrets: SecretStore) -> str:
+    for seconds in NOTICE_AGAIN:
+        try:
+            return notice.send(notice, content, secrets)
+        except NotSentYet:
+            time.sleep(seconds)
+    return notice.send(notice, content, secrets)
 
 
 def about(export: Export, done: ExportDone) -> NoticeContent:

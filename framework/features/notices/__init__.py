@@ -5,18 +5,15 @@ which returns what was sent, in words, or raises a `SluiceError`."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from framework.base.errors import Where
-from framework.base.patience import NOTICE_AGAIN
 from framework.documents.draft import Draft
 from framework.language import components
 from framework.language.options import ComponentOptions, OptionGroup
-from framework.plan import SecretStore
-from framework.plan.notice import Notice, NoticeContent, NotSentYet
+from framework.plan.notice import Notice
 
 Notify = Annotated[OptionGroup, ComponentOptions("notices")]
 
@@ -37,13 +34,3 @@ def planned(notify: Iterable[Any], use: NoticeUse, draft: Draft) -> Iterator[Not
         notice = components.current().notices.load(written.known_by or "").plan_notice(written, use, draft)
         if notice is not None:
             yield notice
-
-
-def sent(notice: Notice, content: NoticeContent, secrets: SecretStore) -> str:
-    """Sends a notice, and again where that may help. Returns what was sent, in words."""
-    for seconds in NOTICE_AGAIN:
-        try:
-            return notice.send(notice, content, secrets)
-        except NotSentYet:
-            time.sleep(seconds)
-    return notice.send(notice, content, secrets)

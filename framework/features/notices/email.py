@@ -21,7 +21,7 @@ from framework.features.notices import NoticeUse
 from framework.language.options import OptionGroup, option
 from framework.language.scalars import Duration, Scalar
 from framework.plan import SecretStore
-from framework.plan.notice import Mail, Notice, NoticeContent, NotSentYet, WrittenFile
+from framework.plan.notice import Mail, Notice, NoticeContent, NotSentYet, PartlySent, WrittenFile
 from framework.systems.secrets import reveal
 
 _ATTACHED = 10 << 20  # bytes; servers refuse much larger mails
@@ -84,7 +84,7 @@ def send(notice: Notice, about: NoticeContent, secrets: SecretStore) -> str:
     except (smtplib.SMTPException, OSError, UnicodeError) as error:
         raise _not_sent(mail, error) from None
     if refused:
-        raise _no_recipients(mail, refused)
+        raise _no_recipients(mail, refused, PartlySent)
     return f"mailed to {', '.join(recipients)}"
 
 
@@ -147,8 +147,8 @@ def _connected(mail: Mail) -> smtplib.SMTP:
     return server
 
 
-def _no_recipients(mail: Mail, refused: Iterable[str]) -> SluiceError:
-    return SluiceError("mail-not-sent", f"the server {mail.server} does not take mail for {', '.join(refused)}", "correct `to`")
+def _no_recipients(mail: Mail, refused: Iterable[str], error: type[SluiceError] = SluiceError) -> SluiceError:
+    return error("mail-not-sent", f"the server {mail.server} does not take mail for {', '.join(refused)}", "correct `to`")
 
 
 def _not_sent(mail: Mail, error: Exception) -> SluiceError:

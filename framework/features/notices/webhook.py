@@ -75,12 +75,15 @@ def plan_notice(written: Options, use: NoticeUse, draft: Draft) -> Notice:
         message = "`format: pagerduty` is for alerts: a file that was written is no incident"
         draft.problems.append(Problem(webhook.place("format"), "unused-key", message, "write `format: json` or `slack`"))
     to = {"json": "a webhook", "slack": "Slack", "pagerduty": "PagerDuty"}[webhook.format]
-    options = (webhook.url, webhook.signed_by or webhook.routing_key, webhook.format)
+    # By its options a notice is known that was sent: those of JSON are as they were before there were formats.
+    format_ = () if webhook.format == "json" else (webhook.format,)
+    options = (webhook.url, webhook.signed_by or webhook.routing_key, *format_)
     return Notice(type="webhook", says=f"{_TO}{to}", options=options, send=send)
 
 
 def send(notice: Notice, about: NoticeContent, secrets: SecretStore) -> str:
-    url, secret, format_ = notice.options
+    url, secret, *other_format = notice.options
+    format_ = other_format[0] if other_format else "json"
     address, key = reveal(url, secrets), reveal(secret, secrets) if secret else ""
     for document in _documents(format_, about, key):
         body = json.dumps(document).encode()

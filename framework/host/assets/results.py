@@ -81,7 +81,7 @@ def has_rows_of(record: EventLogRecord | None, progress: PipelineProgress) -> bo
     return (values.get("batch"), values.get("dagster/row_count")) == (str(batch), progress.rows)
 
 
-def shown(keys: AssetKeys, followed: Followed) -> Iterator[AssetMaterialization]:
+def follower_records(keys: AssetKeys, followed: Followed) -> Iterator[AssetMaterialization]:
     """The record of what a follower has shown in a run: of a topic that gets the rows of a table."""
     if followed.rows and followed.follower.asset:
         yield AssetMaterialization(keys.of(*followed.follower.asset), description=followed.line, metadata={"rows": followed.rows})

@@ -117,6 +117,6 @@ def _error_of(context: AssetExecutionContext, keys: AssetKeys, run: Iterable[eve
                 pass
             case followed:
                 context.log.info(followed.line)
-                for record in results.shown(keys, followed):
+                for record in results.follower_records(keys, followed):
                     context.log_event(record)
     return error

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 SECTION, ORDER = "see", 12
 ALSO_CALLED = ("alarms", "warn")
+_PATIENCE = 30.0  # seconds for another process that judges
 
 
 @click.command()
@@ -31,7 +32,8 @@ def command(no_send: bool, as_json: bool, specs: Path, environment: str) -> None
     For cron, each minute, where neither `sluice stream` nor Dagster's daemon runs: these judge alerts themselves. Whoever judges, an
     incident is told once, and that it is over once.
 
-    --json: {environment, alerts, told, not_sent}; each of alerts has alert, pipeline, table, state (holds, fine or unknown), why and since.
+    --json: {environment, alerts, told, not_sent, elsewhere}; each of alerts has alert, pipeline, table, state (holds, fine or unknown), why
+    and since. With `elsewhere`, another process was judging all the while, and nothing is known.
 
     Exit status: 0; 1 if an alert holds, a notice could not be sent, or the specs have problems; 2 wrong usage.
 
@@ -40,7 +42,7 @@ def command(no_send: bool, as_json: bool, specs: Path, environment: str) -> None
     from framework.operations.alerts.judge import judge
 
     plan = _specs.plan(specs, environment, tables=False)
-    judgement = judge(plan, sends=not no_send)
+    judgement = judge(plan, sends=not no_send, patience=_PATIENCE)
     if as_json:
         click.echo(json.dumps(_specs.hinted_in(_document(environment, judgement)), indent=2, ensure_ascii=False))
     else:
@@ -80,6 +82,7 @@ def _document(environment: str, judgement: Judgement) -> dict[str, Any]:
             }
             for judged in judgement.judged
         ],
+        "elsewhere": judgement.elsewhere,
         "told": judgement.told,
         "not_sent": [{"code": error.code, "message": error.message, "hint": error.hint} for error in judgement.failures],
     }  # fmt: skip

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
+from queue import Queue
 from typing import TypeAlias
 
 from prometheus_client import CollectorRegistry
@@ -29,13 +31,24 @@ class Page:
         self._plan, self._choose, self._stream = plan, choose, stream
         self._collected: tuple[Family, ...] = ()
         self._until = 0.0
-        # One thread collects for all who ask: it keeps its connections, and nobody collects twice.
-        self._collecting = ThreadPoolExecutor(1, "metrics")
+        # One thread collects for all who ask: it keeps its connections, and nobody collects twice. No process waits for it at its end.
+        self._asked: Queue[Future[tuple[Family, ...]]] = Queue()
+        threading.Thread(target=self._collect, name="metrics", daemon=True).start()
 
     def answer(self, accept: str = "") -> Answer:
         """The page in the form that the asker accepts."""
         encoder, content_type = choose_encoder(accept)
-        return Answer(200, encoder(_Collected(self._collecting.submit(self._families).result()).registry()), content_type)
+        future: Future[tuple[Family, ...]] = Future()
+        self._asked.put(future)
+        return Answer(200, encoder(_Collected(future.result()).registry()), content_type)
+
+    def _collect(self) -> None:
+        while True:
+            future = self._asked.get()
+            try:
+                future.set_result(self._families())
+            except BaseException as error:  # raised again where somebody asks
+                future.set_exception(error)
 
     def _families(self) -> tuple[Family, ...]:
         if time.monotonic() >= self._until:

@@ -1,4 +1,7 @@
-"""The rules for Prometheus, of the same declarations as the metrics: a rate of each sum, the time of most batches, and all alerts."""
+"""The rules for Prometheus, of the same declarations as the metrics: a rate of each sum, the time of most batches, and all alerts.
+
+A stream and `sluice metrics` may both tell of a table: their greatest number counts, not the sum.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +33,10 @@ def recorded(name: str, metric: Metric) -> tuple[str, str] | None:
     match metric:
         case BatchMetric():
             by = ", ".join(labels_of(metric))
-            return f"table:{PREFIX}{name}:rate{_RATES}", f"sum by ({by}) (rate({samples}[{_RATES}]))"
+            return f"table:{PREFIX}{name}:rate{_RATES}", f"max by ({by}) (rate({samples}[{_RATES}]))"
         case BatchHistogram():
             by = ", ".join((*labels_of(metric), "le"))
-            quantile = f"histogram_quantile({_QUANTILE}, sum by ({by}) (rate({samples}[{_RATES}])))"
+            quantile = f"histogram_quantile({_QUANTILE}, max by ({by}) (rate({samples}[{_RATES}])))"
             return f"table:{PREFIX}{name}:p{round(_QUANTILE * 100)}", quantile
     return None
 

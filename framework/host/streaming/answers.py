@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
 
 from framework.core.context.context import Context
 from framework.core.stream.health import Health
@@ -29,17 +28,8 @@ def pages(context: Context, choose: Choose, health: Callable[[], Health]) -> Pag
         current = health()
         return _json(current.is_ready, asdict(current))
 
-    metrics = Page(lambda: context.plan, choose, lambda: StreamNow(health(), memory(context)))
+    metrics = Page(lambda: context.plan, choose, lambda: StreamNow(health(), context.memory()))
     return {"/healthz": alive, "/readyz": ready, "/metrics": metrics.answer}
-
-
-def memory(context: Context) -> tuple[int, int] | None:
-    """The bytes of memory that the context's Java uses, and the most that it may use."""
-    if not context.started():
-        return None
-    jvm: Any = context.spark._jvm
-    runtime = jvm.java.lang.Runtime.getRuntime()
-    return int(runtime.totalMemory()) - int(runtime.freeMemory()), int(runtime.maxMemory())
 
 
 def _json(is_fine: bool, document: object) -> Answer:

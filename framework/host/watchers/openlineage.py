@@ -27,6 +27,7 @@ from framework.plan import Column, Pipeline, TableChanges, Topic
 from framework.plan.lineage import by_source
 
 _PREFIX = "OPENLINEAGE_"
+_BY_KAFKA = ("state", "fresh")  # which Kafka is not asked for
 _PAUSE = 60.0  # seconds without events after one that the receiver did not get: each try takes seconds
 _LOG = logging.getLogger("sluice.openlineage")
 
@@ -225,7 +226,9 @@ def _metrics(pipeline: Pipeline, work: Work) -> Any:
     """A facet of Sluice's own: the metrics of a run's batches, and of the table behind them."""
     from openlineage.client.facet_v2 import OutputDatasetFacet
 
-    values: dict[str, Any] = {**values_of_table(status_by_catalog(pipeline)), **values_of_work(work)}
+    of_table = values_of_table(status_by_catalog(pipeline))
+    values: dict[str, Any] = {name: value for name, value in of_table.items() if name not in _BY_KAFKA}
+    values |= values_of_work(work)
     return OutputDatasetFacet().with_additional_properties(**values)
 
 

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from framework.base import iso_times
+from framework.base.errors import SluiceError
 from framework.core.rules import work
 from framework.operations.alerts.memory import Memory
 from framework.operations.observe.status import Status
-from framework.plan.alert import TableFacts
+from framework.plan.alert import FollowerFacts, TableFacts, Trouble
 from framework.sql.standard import identifier, literal
+
+_OTHER_UNMET = f"unmet {work.OTHERS}"
 
 
 def facts_of(status: Status, memory: Memory) -> TableFacts:
@@ -24,17 +27,26 @@ def facts_of(status: Status, memory: Memory) -> TableFacts:
         commit_age = status.age(progress.committed)
         if commit_age is None or commit_age >= window:
             return 0.0  # nothing was committed meanwhile
-        return memory.grown(pipeline.name, name, sums, time, window)
+        growth = memory.grown(pipeline.name, name, sums, time, window)
+        others = memory.grown(pipeline.name, _OTHER_UNMET, sums, time, window) if name.startswith("unmet ") else 0.0
+        return None if others or others is None else growth  # too many names: nobody knows whose rows these were
 
-    is_late = None if status.fresh is False and progress.lag is None else status.fresh is False
+    trouble = tuple(Trouble(code=reason.code, message=reason.message, unanswered=reason.unanswered) for reason in status.reasons)
     return TableFacts(
-        pipeline=pipeline, time=status.time, state=status.state, late=is_late, commit_age=status.age(progress.committed),
-        paused_for=status.age(status.paused), trouble=tuple((reason.code, reason.message) for reason in status.reasons),
-        unanswered=all(reason.unanswered for reason in status.reasons),
-        followers={follower.follower.title: follower.rows for follower in status.followers}, grown=grown,
+        pipeline=pipeline, time=status.time, state=status.state, late=status.is_late, commit_age=status.age(progress.committed),
+        paused_for=status.age(status.paused), trouble=trouble, unanswered=all(reason.unanswered for reason in status.reasons),
+        followers=_followers(status), grown=grown,
         counted=lambda where, window: None if sums is None else _counted(status, where, window),
         lasted=lambda name, holds: memory.lasted(f"{pipeline.name} {name}", holds, time),
     )  # fmt: skip
+
+
+def _followers(status: Status) -> Mapping[str, FollowerFacts] | None:
+    if status.progress.catalog_away:
+        return None
+    table = status.progress.table_metadata
+    refs = table.refs if table else {}
+    return {state.follower.title: FollowerFacts(state.rows, refs.get(state.follower.tag)) for state in status.followers}
 
 
 def sums_of(status: Status) -> Mapping[str, float] | None:
@@ -48,6 +60,7 @@ def sums_of(status: Status) -> Mapping[str, float] | None:
 
 def _counted(status: Status, where: str, window: float) -> int:
     """The rows of the last seconds for which a condition of DuckDB's SQL holds, by their event time."""
+    from framework.core.query.bound import INPUT
     from framework.core.query.one_select import ask
 
     table, column = status.pipeline.table, status.pipeline.event_time
@@ -55,6 +68,10 @@ def _counted(status: Status, where: str, window: float) -> int:
         return 0
     names = ".".join(identifier(part) for part in table.identifier.split("."))
     since = literal(iso_times.text(status.time - timedelta(seconds=window)))
-    select = f"select count(*) as rows from {names} where ({where}) and {identifier(column)} >= timestamptz {since}"
-    (row,) = ask((table.catalog,), select).rows()
+    rows = f"with {INPUT} as (select * from {names} where {identifier(column)} >= timestamptz {since})"
+    try:
+        (row,) = ask((table.catalog,), f"{rows} select count(*) as rows from {INPUT} where ({where})").rows()
+    except SluiceError as error:  # without its message, which may quote a value
+        hint = f"`sluice query` with the same condition on {table.identifier} says what is wrong"
+        raise SluiceError(error.code, f"`where {where}` cannot be judged on {table.identifier}", hint) from None
     return int(row[0])

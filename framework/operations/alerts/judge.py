@@ -8,6 +8,7 @@ not answer, neither begins an incident nor ends it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,6 @@ from pathlib import Path
 from framework.base.clock import Clock, utc_now
 from framework.base.errors import SluiceError
 from framework.base.patience import KAFKA
-from framework.features.notices import sent
 from framework.operations.alerts import memory as memories
 from framework.operations.alerts.facts import facts_of, sums_of
 from framework.operations.alerts.memory import Memory, TableIncident
@@ -23,7 +23,10 @@ from framework.operations.alerts.messages import Stage, content
 from framework.operations.observe.status import statuses
 from framework.plan import Plan, digest
 from framework.plan.alert import Alert, TableFacts, Verdict
-from framework.plan.notice import Notice
+from framework.plan.notice import Notice, PartlySent
+
+_LONGEST = 20.0  # seconds in which a look begins to send: Dagster ends a sensor that takes much longer
+_STAGES: tuple[Stage, ...] = ("over", "began", "lasts")  # an incident's end comes before the next one's beginning
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,12 +61,12 @@ def alerts_of(plan: Plan) -> tuple[Alert, ...]:
     return tuple(document.value for document in plan.documents_of("alert"))
 
 
-def judge(plan: Plan, clock: Clock = utc_now, sends: bool = True) -> Judgement:
-    """Judges all alerts, and tells who is to be told if `sends`."""
+def judge(plan: Plan, clock: Clock = utc_now, sends: bool = True, patience: float = 0.0) -> Judgement:
+    """Judges all alerts, and tells who is to be told if `sends`. Another process that judges is waited for so many seconds."""
     alerts = alerts_of(plan)
     if not alerts:
         return Judgement()
-    with memories.turn(plan.environment) as turn:
+    with memories.turn(plan.environment, patience) as turn:
         if turn is None:
             return Judgement(elsewhere=True)
         memory, file = turn
@@ -86,25 +89,34 @@ class _AlertsLook:
             for pipeline in alert.pipelines:
                 self._judge(alert, facts[pipeline.name])
         self._note()
-        self._forget()
+        self._end_stale()
         memories.save(self._memory, self._file)
+        began = time.monotonic()
         for alert in self._alerts if sends else ():
-            self._tell(alert)
+            for notice in alert.notices:
+                if time.monotonic() - began < _LONGEST:  # the next look sends the rest
+                    self._tell(alert, notice)
         self._end()
+        self._memory.forget(self._time.timestamp())
         memories.save(self._memory, self._file)
         return self._result
 
     def _judge(self, alert: Alert, table: TableFacts) -> None:
         name, identifier = table.pipeline.name, table.pipeline.table.identifier
+        moment = self._time.timestamp()
         incident = self._memory.open(alert.name, name)
+        if incident is not None and memories.is_stale(incident, moment):
+            incident.over, incident = incident.judged, None  # nobody knows what was meanwhile
         verdict = self._verdict(alert, table)
         if isinstance(verdict, str):
             if incident is None:
-                incident = TableIncident(pipeline=name, table=identifier, since=self._time.timestamp(), why=verdict)
+                incident = TableIncident(pipeline=name, table=identifier, since=moment, judged=moment, why=verdict)
                 self._memory.incidents.setdefault(alert.name, []).append(incident)
             incident.why = verdict
         elif incident is not None and verdict is False:
-            incident.over, incident = self._time.timestamp(), None
+            incident.over, incident = moment, None
+        if incident is not None:
+            incident.judged = moment
         self._result.judged.append(
             Judged(
                 alert=alert, pipeline=name, table=identifier, why=incident.why if incident else "",
@@ -136,30 +148,34 @@ class _AlertsLook:
             if window and sums is not None:
                 self._memory.note(status.pipeline.name, sums, self._time.timestamp(), window)
 
-    def _forget(self) -> None:
-        """Ends incidents of tables that an alert no longer names, and forgets those of alerts that are gone."""
-        named = {alert.name: {pipeline.name for pipeline in alert.pipelines} for alert in self._alerts}
-        self._memory.incidents = {name: incidents for name, incidents in self._memory.incidents.items() if name in named}
-        for name, incidents in self._memory.incidents.items():
-            for incident in incidents:
-                if incident.pipeline not in named[name] and incident.over is None:
-                    incident.over = self._time.timestamp()
-        pipelines = set().union(*named.values())
-        self._memory.samples = {name: samples for name, samples in self._memory.samples.items() if name in pipelines}
+    def _end_stale(self) -> None:
+        """Ends incidents of tables that nobody has judged for a day. Other judges may have other plans, such as one of specs with problems:
+        what this plan does not name is theirs until then."""
+        for alert in self._alerts:
+            for incident in self._memory.incidents.get(alert.name, ()):
+                if incident.over is None and memories.is_stale(incident, self._time.timestamp()):
+                    incident.over = incident.judged
 
-    def _tell(self, alert: Alert) -> None:
-        """Sends what each receiver has yet to be told, all tables of one stage in one message."""
-        incidents = self._memory.incidents.get(alert.name, ())
-        for notice in alert.notices:
-            for stage, chosen in self._untold(alert, notice, incidents).items():
+    def _tell(self, alert: Alert, notice: Notice) -> None:
+        """Sends what a receiver has yet to be told, all tables of one stage in one message. A failure ends it until a later look."""
+        id_ = digest.notice_id(notice)
+        if self._memory.rests(id_, self._time.timestamp()):
+            return
+        untold = self._untold(alert, notice, self._memory.incidents.get(alert.name, ()))
+        for stage in _STAGES:
+            if incidents := untold.get(stage):
+                message = content(alert, stage, incidents, self._time)
                 try:
-                    done = sent(notice, content(alert, stage, chosen, self._time), self._plan.secrets)
+                    self._result.told.append(f"{message.title}: {notice.send(notice, message, self._plan.secrets)}")
+                except PartlySent as error:
+                    self._result.failures.append(error)
                 except SluiceError as error:
                     self._result.failures.append(error)
-                    break
-                self._result.told.append(f"{content(alert, stage, chosen, self._time).title}: {done}")
-                for incident in chosen:
-                    self._note_told(incident, digest.notice_id(notice), stage)
+                    self._memory.failed(id_, self._time.timestamp())
+                    return
+                self._memory.pauses.pop(id_, None)
+                for incident in incidents:
+                    self._note_told(incident, id_, stage)
                 memories.save(self._memory, self._file)
 
     def _untold(self, alert: Alert, notice: Notice, incidents: Sequence[TableIncident]) -> Mapping[Stage, list[TableIncident]]:
@@ -186,10 +202,8 @@ class _AlertsLook:
     def _end(self) -> None:
         """Forgets incidents that are over, once everybody knows."""
         for alert in self._alerts:
-            kept = [incident for incident in self._memory.incidents.get(alert.name, ()) if not self._is_done(alert, incident)]
-            self._memory.incidents[alert.name] = kept
-            if not kept:
-                del self._memory.incidents[alert.name]
+            incidents = self._memory.incidents.get(alert.name, ())
+            self._memory.incidents[alert.name] = [incident for incident in incidents if not self._is_done(alert, incident)]
 
     def _is_done(self, alert: Alert, incident: TableIncident) -> bool:
         if incident.over is None:

@@ -1,35 +1,41 @@
 """The memory of alerts, a file of this machine below `.sluice/alerts/`: incidents, who was told of them, and numbers of the past.
 
 *Guarantee* One process at a time judges the alerts of an environment. What was told is kept before the next one is told anything.
-*Limit* Only processes that use the same `.sluice` folder share it: alerts of one environment are judged on one machine.
+*Limit* Only processes that use the same `.sluice` folder share it: alerts of one environment are judged on one machine. Where files cannot
+be locked, two that judge at once may both tell.
 """
 
 from __future__ import annotations
 
 import fcntl
 import json
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from framework.base.home import home, lock_file, private, put, read
 
 FOLDER = "alerts"
-_STEPS = 60  # samples of the longest window
+_STEPS = 30  # samples of a window, however long it is
 _LEAST = 5.0  # seconds between two samples
 _LARGEST_GAP = 120.0  # seconds in which a sum is taken to grow evenly
+_AGAIN = 0.2  # seconds between two tries to judge
+_FORGOTTEN = 86400.0  # seconds in which nobody has judged it
+_FIRST_PAUSE, _LONGEST_PAUSE = 15.0, 600.0  # seconds before a notice is tried again that could not be sent
 
 
 @dataclass(kw_only=True)
 class TableIncident:
-    """A table for which an alert holds, or held. `told`: by a notice's id, when it was told last that it lasts. `over`: when it ended;
-    `over_told`: the notices that were told so."""
+    """A table for which an alert holds, or held. `judged`: when somebody looked last. `told`: by a notice's id, when it was told last that
+    it lasts. `over`: when it ended; `over_told`: the notices that were told so."""
 
     pipeline: str
     table: str
     since: float
+    judged: float
     why: str
     told: dict[str, float] = field(default_factory=dict)
     over: float | None = None
@@ -47,11 +53,13 @@ class Sample:
 
 @dataclass(kw_only=True)
 class Memory:
-    """All that is known of an environment's alerts. `lasting`: since when something has held."""
+    """All that is known of an environment's alerts. `lasting`: since when something has held, and when that was asked last. `pauses`: by a
+    notice's id, until when it is not tried again, and how often it failed in a row."""
 
     incidents: dict[str, list[TableIncident]] = field(default_factory=dict)  # by alert
     samples: dict[str, list[Sample]] = field(default_factory=dict)  # by pipeline
-    lasting: dict[str, float] = field(default_factory=dict)
+    lasting: dict[str, tuple[float, float]] = field(default_factory=dict)
+    pauses: dict[str, tuple[float, int]] = field(default_factory=dict)
 
     def open(self, alert: str, pipeline: str) -> TableIncident | None:
         """The incident of a table that is not over."""
@@ -63,18 +71,46 @@ class Memory:
         if not holds:
             self.lasting.pop(name, None)
             return 0.0
-        return time - self.lasting.setdefault(name, time)
+        since, _ = self.lasting.get(name, (time, time))
+        self.lasting[name] = since, time
+        return time - since
+
+    def failed(self, notice: str, time: float) -> None:
+        """Notes that a notice could not be sent: it rests, each time for longer."""
+        _, failures = self.pauses.get(notice, (0.0, 0))
+        self.pauses[notice] = time + min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(failures, 16)), failures + 1
+
+    def rests(self, notice: str, time: float) -> bool:
+        """Whether a notice that could not be sent is not tried again yet."""
+        until, _ = self.pauses.get(notice, (0.0, 0))
+        return time < until <= time + _LONGEST_PAUSE  # a clock that went back is not waited for
 
     def note(self, pipeline: str, sums: Mapping[str, float], time: float, window: float) -> None:
-        """Notes the sums of a pipeline's table. Of those before the window only the last ones are kept."""
+        """Notes the sums of a pipeline's table. Samples are the rarer the older they are: each window has enough of them."""
         samples = self.samples.setdefault(pipeline, [])
-        step = max(_LEAST, window / _STEPS)
-        if samples and samples[-1].sums == sums and time - samples[-1].last <= 2 * step:
+        if samples and time < samples[-1].last:  # the clock went back
+            samples.clear()
+        if samples and samples[-1].sums == sums and time - samples[-1].last <= _LARGEST_GAP:
             samples[-1].last = time
-        elif not samples or time - samples[-1].last >= step:
+        elif not samples or time - samples[-1].last >= _LEAST:
             samples.append(Sample(first=time, last=time, sums=dict(sums)))
         while len(samples) > 1 and samples[1].first <= time - window:
             del samples[0]
+        kept = samples[:1]
+        for sample in samples[1:]:
+            if sample is samples[-1] or sample.last - kept[-1].last >= (time - sample.last) / _STEPS:
+                kept.append(sample)
+        samples[:] = kept
+
+    def forget(self, time: float) -> None:
+        """Forgets what nobody has asked for in a day, and what alerts that are gone have left."""
+        self.lasting = {name: times for name, times in self.lasting.items() if time - times[1] < _FORGOTTEN}
+        self.pauses = {notice: pause for notice, pause in self.pauses.items() if time - pause[0] < _FORGOTTEN}
+        self.samples = {name: samples for name, samples in self.samples.items() if time - samples[-1].last < 8 * _FORGOTTEN}
+        for alert, incidents in list(self.incidents.items()):
+            self.incidents[alert] = [incident for incident in incidents if time - incident.judged < 8 * _FORGOTTEN]
+            if not self.incidents[alert]:
+                del self.incidents[alert]
 
     def grown(self, pipeline: str, name: str, sums: Mapping[str, float], time: float, window: float) -> float | None:
         """How much a sum has grown in the window before a time. None if nobody looked around its beginning, and it may have grown before
@@ -94,17 +130,34 @@ class Memory:
         return value - earlier if value >= earlier else value  # a table that was made anew begins with nothing
 
 
+def is_stale(incident: TableIncident, time: float) -> bool:
+    """Whether nobody has judged an incident for a day: of what became of it nobody knows."""
+    return time - incident.judged >= _FORGOTTEN
+
+
 @contextmanager
-def turn(environment: str) -> Iterator[tuple[Memory, Path] | None]:
-    """The memory of an environment and its file, while no other process judges; None if one does."""
+def turn(environment: str, patience: float = 0.0) -> Iterator[tuple[Memory, Path] | None]:
+    """The memory of an environment and its file, while no other process judges; None if one does for longer than `patience`."""
     file = private(FOLDER) / f"{environment}.json"
     with lock_file(home() / FOLDER / f"{environment}.lock") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield None
-            return
+        until = time.monotonic() + patience
+        while not _is_locked(lock):
+            if time.monotonic() >= until:
+                yield None
+                return
+            time.sleep(_AGAIN)
         yield loaded(file), file
+
+
+def _is_locked(lock: TextIO) -> bool:
+    """Locks a file, unless another process has."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
 
 
 def loaded(file: Path) -> Memory:
@@ -114,7 +167,8 @@ def loaded(file: Path) -> Memory:
         return Memory(
             incidents={alert: [TableIncident(**each) for each in of_alert] for alert, of_alert in written["incidents"].items()},
             samples={pipeline: [Sample(**each) for each in of_table] for pipeline, of_table in written["samples"].items()},
-            lasting=dict(written["lasting"]),
+            lasting={name: (since, asked) for name, (since, asked) in written["lasting"].items()},
+            pauses={notice: (until, failures) for notice, (until, failures) in written["pauses"].items()},
         )
     return Memory()
 

@@ -19,7 +19,11 @@ def _words(work: Work) -> Iterator[str]:
 
 
 # A series that begins with the first bad row of its code has no increase; that a table itself is new to Prometheus means nothing.
-_NEW = "increase({metric}[10m]) > 0 or ({metric} unless {metric} offset 10m) and on (pipeline, table) sluice_batches_total offset 10m"
+_NOW, _BEFORE = (f"max by (pipeline, table, code) ({{metric}}{offset})" for offset in ("", " offset 10m"))
+_NEW = (
+    "max by (pipeline, table, code) (increase({metric}[10m])) > 0"
+    f" or ({_NOW} unless {_BEFORE}) and on (pipeline, table) max by (pipeline, table) (sluice_batches_total offset 10m)"
+)
 METRIC = BatchMetric(
     doc="Rows that were kept out of a table because they are bad.",
     unit="row",

@@ -9,7 +9,7 @@ from framework.operations.observe.status import Status
 
 
 def _of(status: Status) -> Iterator[Sample]:
-    yield from (Sample(follower.failed is not None, follower.follower.title) for follower in status.followers)
+    yield from (Sample(float(follower.failed is not None), follower.follower.title) for follower in status.followers)
 
 
 METRIC = TableMetric(

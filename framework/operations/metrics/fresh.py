@@ -9,7 +9,7 @@ from framework.operations.observe.status import Status
 
 
 def _of(status: Status) -> Iterator[Sample]:
-    if status.fresh is not None:
+    if status.fresh is not None and status.is_late is not None:
         yield Sample(float(status.fresh))
 
 

@@ -54,6 +54,7 @@ class PipelineProgress:
     bytes: int = 0
     location: str = ""
     trouble: SluiceError | None = None
+    is_unread: bool = False  # whether the table itself could not be read, so that all numbers are unknown
     bad_waiting: int = 0
     metadata: str = ""  # the current metadata file; none where there is no table, or the catalog does not answer
     snapshot: int | None = None
@@ -63,7 +64,7 @@ class PipelineProgress:
     @property
     def catalog_away(self) -> bool:
         """Whether the catalog does not answer, so that all numbers are unknown."""
-        return isinstance(self.trouble, CatalogAway)
+        return self.is_unread or isinstance(self.trouble, CatalogAway)
 
 
 def read_progress(
@@ -123,7 +124,7 @@ def _table_progress(pipeline: Pipeline) -> _TableProgress:
         position = state.position if state else None
         waiting_count = table_state.bad_waiting(pipeline, position)
     except SluiceError as error:
-        return _TableProgress(replace(progress, trouble=error), None, False)
+        return _TableProgress(replace(progress, trouble=error, is_unread=True), None, False)
     of_another = bad_table is not None and bad_table.properties.get(protocol.OF) != (state.uuid if state else "")
     settled_count = int(bad_table.properties.get(protocol.SETTLED, 0)) if bad_table else 0
     progress = replace(

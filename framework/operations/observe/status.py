@@ -55,11 +55,19 @@ class Status:
     maintenance: tuple[Due, ...] = ()  # the maintenance that the next run does
     followers: tuple[FollowerState, ...] = ()
     streamed_by: str | None = None  # the process of this machine that keeps the table up to date
+    is_lag_known: bool = True  # what waits for it, and for the tables that it reads
 
     @property
     def bad(self) -> bool:
         """Whether a person must act."""
         return self.state in ("suspended", "failing") or any(follower.failed for follower in self.followers)
+
+    @property
+    def is_late(self) -> bool | None:
+        """Whether the table is late; None where it would be if anything waited, and nobody knows whether it does."""
+        if self.progress.catalog_away or (self.fresh is False and not self.is_lag_known):
+            return None
+        return self.fresh is False
 
     def age(self, moment: datetime | None) -> float | None:
         """The age of a moment, in seconds."""
@@ -121,7 +129,8 @@ def _status(plan: Plan, pipeline: Pipeline, progresses: Mapping[str, PipelinePro
             latest_event = newest_event(pipeline)
             followers = tuple(follower_states(pipeline, progress.table_metadata, record))
     status = status_from(pipeline, progress, record, latest_event, current_time, waits_before)
-    return replace(status, followers=followers, streamed_by=leases.owner(pipeline.journal_name))
+    lags = [progress.lag, *(progresses[writer.name].lag for writer in _upstream(plan, pipeline))]
+    return replace(status, followers=followers, streamed_by=leases.owner(pipeline.journal_name), is_lag_known=None not in lags)
 
 
 def status_from(
