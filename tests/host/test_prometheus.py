@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-import urllib.parse
-import urllib.request
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
@@ -27,6 +22,7 @@ from framework.operations.observe.status import statuses
 from framework.plan import Plan
 from tests import toys
 from tests.support.project import Project, plan_for
+from tests.support.prometheus_answers import answer, asked, rules_of, value
 from tests.support.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -161,30 +157,9 @@ def test_a_real_prometheus_reads_the_tables_and_evaluates_the_rules(committed: P
             for name, metric in metrics().items():
                 asked(url, dashboard.expression(name, metric).replace("$table", ".*"))
             groups = answer(url, "/api/v1/rules")["groups"]
-            until(lambda: all(rule["health"] == "ok" for rule in _rules(url)), f"a rule is not evaluated: {groups}", 30)
-            assert len(_rules(url)) > 15
+            until(lambda: all(rule["health"] == "ok" for rule in rules_of(url)), f"a rule is not evaluated: {groups}", 30)
+            assert len(rules_of(url)) > 15
             (target,) = answer(url, "/api/v1/targets")["activeTargets"]
             assert (target["health"], target["lastError"]) == ("up", "")
         server.terminate()
         assert server.wait(10) == 0
-
-
-def _rules(url: str) -> list[Mapping[str, Any]]:
-    return [rule for group in answer(url, "/api/v1/rules")["groups"] for rule in group["rules"]]
-
-
-def answer(url: str, path: str) -> Any:
-    with urllib.request.urlopen(f"{url}{path}", timeout=10) as response:
-        document = json.load(response)
-    assert document["status"] == "success", document
-    return document["data"]
-
-
-def asked(url: str, expression: str) -> list[Any]:
-    result: list[Any] = answer(url, f"/api/v1/query?{urllib.parse.urlencode({'query': expression})}")["result"]
-    return result
-
-
-def value(result: list[Any]) -> float:
-    (sample,) = result
-    return float(sample["value"][1])

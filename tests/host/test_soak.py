@@ -1,4 +1,4 @@
-"""A stream of 200 tables for half an hour: what it holds of memory, threads and files stays the same."""
+"""A stream of 200 tables for half an hour: what it holds of memory, threads and files stays the same, and Prometheus reads it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
 from framework.core.iceberg import metadata
+from framework.machine.services import prometheus
 from tests.support.project import Project
+from tests.support.prometheus_answers import asked, value
 from tests.support.streaming import Streaming, streaming
 from tests.support.waiting import until
 
@@ -38,6 +40,12 @@ into: {{{{table: {{namespace}}.p{number}}}}}
 """
 MOST = {"heap_mib": 1.0, "threads": 0.5, "files": 1.0, "home_kib": 10.0}
 """The most by which each may grow in a minute."""
+READ = {
+    "answered": "min_over_time(up[{window}])",
+    "series": "max_over_time(scrape_samples_scraped[{window}])",
+    "median_seconds": "quantile_over_time(0.5, scrape_duration_seconds[{window}])",
+    "longest_seconds": "max_over_time(scrape_duration_seconds[{window}])",
+}
 
 
 def held(stream: Streaming, home: Path) -> dict[str, float]:
@@ -45,21 +53,23 @@ def held(stream: Streaming, home: Path) -> dict[str, float]:
     main = psutil.Process(stream.process.pid)
     processes = [main, *main.children(recursive=True)]
     java = next(process for process in processes if "java" in process.name())
+    threads = [sum(process.num_threads() for process in processes)]
     histogram = subprocess.run(["jcmd", str(java.pid), "GC.class_histogram"], check=True, capture_output=True, text=True).stdout
     living = sum(int(size) for size in re.findall(r"^ *\d+: +\d+ +(\d+) ", histogram, re.MULTILINE))
     sizes = 0
     for path in home.rglob("*"):
         with suppress(FileNotFoundError):
             sizes += path.stat().st_size if path.is_file() and not path.is_symlink() else 0
+    threads.append(sum(process.num_threads() for process in processes))
     return {
         "heap_mib": living / 2**20,
-        "threads": sum(process.num_threads() for process in processes),
+        "threads": min(threads),  # while somebody asks for the metrics, there are more
         "files": sum(process.num_fds() for process in processes),
         "home_kib": sizes / 1024,
     }
 
 
-def test_nothing_grows(project: Project, other_home: Path) -> None:
+def test_nothing_grows(project: Project, other_home: Path, tmp_path: Path) -> None:
     project.template = "".join(SPECS.format(number=number) for number in range(TABLES))
     topics = [f"{project.topic}_{number}" for number in range(TABLES)]
     for made in project.admin.create_topics([NewTopic(topic, 1, 1) for topic in topics]).values():
@@ -67,7 +77,11 @@ def test_nothing_grows(project: Project, other_home: Path) -> None:
     producer, counts = Producer({"bootstrap.servers": project.bootstrap}), dict.fromkeys(topics, 0)
     samples: list[tuple[float, dict[str, float]]] = []
     try:
-        with streaming(project, SLUICE_HOME=str(other_home)) as stream:
+        with (
+            streaming(project, SLUICE_HOME=str(other_home)) as stream,
+            prometheus.running(tmp_path, [f"127.0.0.1:{stream.port}"], every="15s") as url,
+        ):
+            until(stream.lives, "the stream does not answer", 120)
             began = time.monotonic()
             send(producer, counts, began, 0.3 * MINUTES * 60)  # Java compiles and caches for a while
             for sample in range(1, SAMPLES + 1):
@@ -75,9 +89,13 @@ def test_nothing_grows(project: Project, other_home: Path) -> None:
                 samples.append(((time.monotonic() - began) / 60, held(stream, other_home)))
             assert producer.flush(30) == 0
             until(lambda: stream.rows() >= sum(counts.values()), f"{stream.rows()} rows of {sum(counts.values())}", 120)
+            window = f"{max(2, int(0.6 * MINUTES))}m"
+            read = {name: value(asked(url, expression.format(window=window))) for name, expression in READ.items()}
+            print(json.dumps({"prometheus": read}))
             assert stream.end() < 10
     finally:
         project.admin.delete_topics(topics)
+    assert read["answered"] == 1 and read["series"] <= 10_000
     times = [minute for minute, _ in samples]
     slopes = {name: statistics.linear_regression(times, [values[name] for _, values in samples]).slope for name in samples[0][1]}
     print(json.dumps({"first": samples[0][1], "last": samples[-1][1], "slopes_per_minute": slopes}))

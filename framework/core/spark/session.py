@@ -128,11 +128,12 @@ def _java_options(rows: int | None) -> Iterator[str]:
     run of ten seconds."""
     # Spark's own logging writes the values it filters by, such as a person's address, into the log of the warm Spark.
     yield f"-Dlog4j2.configurationFile={LOGGING}"
+    yield "-Xlog:disable -Xlog:all=warning:stderr"  # Java's own warnings are no lines of a command, which others may read as JSON
     yield "-XX:MetaspaceSize=256m"  # with less, Java visits all objects once classes fill it, for a third of a second
     if starts_fast(rows):
         yield f"{_STARTS_FAST} -XX:ReservedCodeCacheSize=240m"  # as much as with both compilers: for one, Java takes a fifth of it
     for file in jars.place().glob(classes("*")):
-        yield f'"-XX:SharedArchiveFile={file}" -Xlog:cds*=off -Xlog:class+path=off'
+        yield f'"-XX:SharedArchiveFile={file}" -Xlog:cds*=off:stderr -Xlog:class+path=off:stderr'
 
 
 def classes(digest: str) -> str:

@@ -36,9 +36,9 @@ def page(ports: tuple[int, ...]) -> str:
 
 
 @contextmanager
-def running(home: Path, targets: Iterable[str], port: int | None = None) -> Iterator[str]:
-    """A private Prometheus under `home` that asks these targets each second. Yields its URL and always stops it."""
-    service = replace(SERVICE, prepare=lambda folder, ports: _prepare(folder, ports, targets, "1s"))
+def running(home: Path, targets: Iterable[str], every: str = "1s", port: int | None = None) -> Iterator[str]:
+    """A private Prometheus under `home` that asks these targets so often. Yields its URL and always stops it."""
+    service = replace(SERVICE, prepare=lambda folder, ports: _prepare(folder, ports, targets, every))
     _get(lambda _: None)
     with process.private_service(service, home, port) as started:
         yield f"http://{started.address}"
