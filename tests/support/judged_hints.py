@@ -13,7 +13,7 @@ JUDGED: dict[str, tuple[str, ...]] = {
         "order by a", "add `order_by:` with", "a time is a timestamp", "it is string", "group by it", "join by ON in place of USING",
         "give it another name by `as`", "rename one", "rename or drop", "rename the column, or", "tables do not tell them apart",
         "`derive: {other_name", "make the step give it", "keep it in the table", "keep `order_id`", "did you mean `price`?",
-        "mask it by", "take another method",
+        "mask it by", "take another method", "give pipelines the tags", "give the expectation a `name`",
     ),
     "the author knows the value, the path or the address": (
         "write a number", "write a value", "write values of", "write only values", "write the key as", "write it so", "write a path",

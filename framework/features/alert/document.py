@@ -78,8 +78,9 @@ def plan_alerts(draft: Draft, documents: tuple[Alert, ...]) -> None:
         draft.documents.append(
             PlannedDocument(kind="alert", name=spec.name, where=spec.place(), value=alert, says=tuple(_says(alert)))
         )
+        names = {pipeline.name for pipeline in pipelines}
         draft.pipelines = tuple(
-            replace(pipeline, alerts=(*pipeline.alerts, alert.name)) if pipeline in pipelines else pipeline
+            replace(pipeline, alerts=(*pipeline.alerts, alert.name)) if pipeline.name in names else pipeline
             for pipeline in draft.pipelines
         )
 
@@ -124,7 +125,9 @@ def _is_plain(draft: Draft, text: str, where: Where) -> bool:
     if "{" not in text and "}" not in text:
         return True
     draft.problems.append(
-        Problem(where, "bad-template", "an alert has no window whose times could stand here", "leave out `{…}`")
+        Problem(
+            where, "bad-template", "an alert has no window whose times could stand here", "remove it, or write one without `{…}`"
+        )
     )
     return False
 

@@ -13,7 +13,7 @@ _OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": opera
 Comparison = Annotated[
     str,
     Scalar(noun="a comparison", code="bad-comparison", example="> 10", pattern=_PATTERN,
-           rule="`<`, `<=`, `=`, `>=` or `>`, and a whole number"),
+           rule="`<`, `<=`, `=`, `>=` or `>` and a whole number, such as `> 10`"),
 ]  # fmt: skip
 
 

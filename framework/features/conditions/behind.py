@@ -35,7 +35,7 @@ def plan_condition(written: Options, _where: Where, pipelines: Sequence[Pipeline
     if any(kind == "export" and name == written.behind for kind, name in draft.written.names):
         message, hint = (
             "an alert for an export that is late is not in this version of Sluice",
-            "Dagster shows it on the export's page",
+            "remove it: Dagster shows it on the export's page",
         )
         draft.problems.append(Problem(written.place("behind"), "not-in-this-version", message, hint))
     elif not draft.lacks_pipelines and written.behind not in (*names, *([_ANY] if names else [])):

@@ -44,7 +44,7 @@ def plan_condition(written: Options, _where: Where, pipelines: Sequence[Pipeline
             _check(written.where, pipeline, written, draft)
             if pipeline.event_time is None:
                 message = f"{pipeline.table.identifier} keeps no time of its rows, by which the last ones are found"
-                hint = "leave out `where`, or keep the column `_kafka_timestamp` or the topic's `event_time` in the table"
+                hint = "remove `where`, or keep the column `_kafka_timestamp` or the topic's `event_time` in the table"
                 draft.problems.append(Problem(written.place("where"), "no-event-time", message, hint))
     of_those = f" where {written.where}" if written.where else ""
     says = f"{written.rows} rows{of_those} in {duration(written.in_)}"
@@ -61,7 +61,8 @@ def _check(filter_: str, pipeline: Pipeline, written: Options, draft: Draft) -> 
             bound.bind(f"select count(*) from {bound.INPUT} where {text}", pipeline.table, "an alert")
     except SluiceError as error:
         message = " ".join(line.strip() for line in error.message.splitlines())
-        draft.problems.append(Problem(written.place("where"), error.code, message, error.hint))
+        hint = "write a condition, such as `quantity > 10`, on the columns of the table"
+        draft.problems.append(Problem(written.place("where"), error.code, message, hint))
 
 
 def judge(condition: Condition, table: TableFacts) -> Verdict:

@@ -22,6 +22,7 @@ from framework.systems.secrets import reveal
 
 _HINT = "correct `url`, or its secret; it is sent again then: a file by `sluice export`, an alert when it is judged next"
 _TO = "a POST to "
+_FORMATS = {"json": (), "slack": ("slack",), "pagerduty": ("pagerduty",)}
 _PAGERDUTY = "https://events.pagerduty.com/v2/enqueue"
 
 
@@ -76,8 +77,7 @@ def plan_notice(written: Options, use: NoticeUse, draft: Draft) -> Notice:
         draft.problems.append(Problem(webhook.place("format"), "unused-key", message, "write `format: json` or `slack`"))
     to = {"json": "a webhook", "slack": "Slack", "pagerduty": "PagerDuty"}[webhook.format]
     # By its options a notice is known that was sent: those of JSON are as they were before there were formats.
-    format_ = () if webhook.format == "json" else (webhook.format,)
-    options = (webhook.url, webhook.signed_by or webhook.routing_key, *format_)
+    options = (webhook.url, webhook.signed_by or webhook.routing_key, *_FORMATS[webhook.format])
     return Notice(type="webhook", says=f"{_TO}{to}", options=options, send=send)
 
 
@@ -87,7 +87,7 @@ def send(notice: Notice, about: NoticeContent, secrets: SecretStore) -> str:
     address, key = reveal(url, secrets), reveal(secret, secrets) if secret else ""
     for document in _documents(format_, about, key):
         body = json.dumps(document).encode()
-        _post(address, body, _signature(key, body) if key and format_ == "json" else {})
+        _post(address, body, _signature(key, body) if key and not other_format else {})
     return f"posted to {notice.says.removeprefix(_TO)}"
 
 
