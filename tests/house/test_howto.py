@@ -137,6 +137,7 @@ NOT_DONE = {
     "another-kafka.md": ("sluice topics --env prod",),  # a Kafka with TLS and a login, under a name that is not there
     "buckets.md": ("sluice services", "export SLUICE_"),  # the store is that of the tests
     "mail.md": ("sluice services",),  # as is the mail server
+    "alerts.md": ("sluice services",),
     "rest-catalog.md": ("sluice services", "export SLUICE_VAR", "export SLUICE_SECRET"),  # as for buckets.md
     "serve.md": ("sluice serve",),  # it never ends: tests/host/test_serve.py runs it, and what is typed in DuckDB
     "cluster.md": ("sluice plan",),  # without that environment: tests/core/test_cluster.py runs what it prints
