@@ -3,6 +3,12 @@
 A command with a person at the terminal gives up soon; a batch, which would fail, waits longer.
 """
 
+
+def growing(failures: int, first: float, longest: float) -> float:
+    """The pause before another try of what has failed so often in a row: each is twice as long as the last, up to the longest."""
+    return min(longest, first * 2.0 ** min(failures - 1, 16))
+
+
 CONNECTING = 2.0  # for a connection: an address that answers at all does so in milliseconds
 
 KAFKA = 10.0  # if nothing can be done or shown without Kafka: a partition without a leader gets one in some seconds

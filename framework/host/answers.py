@@ -24,6 +24,10 @@ class Answer:
     content_type: str
 
 
+def as_json(status: int, document: object) -> Answer:
+    return Answer(status, json.dumps(document).encode() + b"\n", "application/json")
+
+
 Pages: TypeAlias = Mapping[str, Callable[[str], Answer]]
 """Pages by their paths. Each is asked with the header `Accept`."""
 
@@ -71,10 +75,10 @@ class _Handler(BaseHTTPRequestHandler):
             return page(self.headers.get("Accept", ""))
         except Exception as error:  # of a system that is asked for the page
             says = str(error) if isinstance(error, SluiceError) else type(error).__name__
-            return Answer(500, json.dumps({"error": says}).encode() + b"\n", "application/json")
+            return as_json(500, {"error": says})
 
     def _unknown(self) -> Answer:
-        return Answer(404, json.dumps({"paths": list(self.server.pages)}).encode() + b"\n", "application/json")
+        return as_json(404, {"paths": list(self.server.pages)})
 
     def log_message(self, format: str, *args: object) -> None:
         """Writes nothing: a probe each second is no event."""

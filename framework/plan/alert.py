@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, TypeAlias
 
 from framework.base.errors import Where
@@ -48,7 +47,6 @@ class TableFacts:
     """
 
     pipeline: Pipeline
-    time: datetime
     state: str
     late: bool | None
     commit_age: float | None

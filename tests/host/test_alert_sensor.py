@@ -11,37 +11,13 @@ from dagster import AssetCheckKey, AssetKey, DagsterInstance, build_sensor_conte
 
 from framework.core.rules import journal
 from framework.host.assets import build_sluice_definitions
+from tests.support.alerting import ORDERS, alert, mail_by, pause
 from tests.support.mail_server import mail_server
-from tests.support.pauses import pause
 from tests.support.project import BASE
 from tests.support.shop import NOWHERE
 
 pytestmark = pytest.mark.slow
-SPECS = """---
-topic: orders
-value: json
-columns: {{id: int}}
----
-pipeline: orders
-from: {{topic: orders}}
-into: {{table: shop.orders}}
----
-pipeline: copy
-from: {{topic: orders}}
-into: {{table: shop.copy}}
----
-mail: main
-host: 127.0.0.1
-port: {port}
-from: sluice@example.com
-tls: none
-"""
-ALERT = """---
-alert: stopped
-on: {table: shop.orders}
-when: {paused_for: 1d}
-notify: [{email: {to: [ops@example.com]}}]
-"""
+ALERT = alert("{paused_for: 1d}", "on: {table: shop.orders}")
 
 
 @pytest.fixture
@@ -63,7 +39,7 @@ def tick(specs: Path, instance: DagsterInstance) -> Any:
 
 
 def test_without_alerts_there_is_no_sensor_and_no_check(specs: Path) -> None:
-    (specs / "main.yaml").write_text(BASE.format(bootstrap=NOWHERE) + SPECS.format(port=1))
+    (specs / "main.yaml").write_text(f"{BASE.format(bootstrap=NOWHERE)}---{ORDERS}{mail_by(1)}")
     definitions = build_sluice_definitions(specs)
     assert "Alerts" not in [sensor.name for sensor in definitions.sensors or []]
     assert "alerts" not in [key.name for key in definitions.resolve_asset_graph().asset_check_keys]
@@ -71,7 +47,7 @@ def test_without_alerts_there_is_no_sensor_and_no_check(specs: Path) -> None:
 
 def test_it_tells_and_shows_what_holds(specs: Path) -> None:
     with mail_server() as (box, port), DagsterInstance.ephemeral() as instance:
-        (specs / "main.yaml").write_text(BASE.format(bootstrap=NOWHERE) + SPECS.format(port=port) + ALERT)
+        (specs / "main.yaml").write_text(f"{BASE.format(bootstrap=NOWHERE)}---{ORDERS}{mail_by(port)}{ALERT}")
         keys = [key for key in build_sluice_definitions(specs).resolve_asset_graph().asset_check_keys if key.name == "alerts"]
         assert keys == [AssetCheckKey(AssetKey(["lake", "shop", "orders"]), "alerts")]
         first = tick(specs, instance)

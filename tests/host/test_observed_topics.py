@@ -16,24 +16,12 @@ from framework.host.assets.keys import AssetKeys
 from framework.operations.observe.progress import Offsets, PipelineProgress
 from framework.operations.observe.status import Status, status_from
 from framework.plan import Pipeline
+from tests.support.alerting import ORDERS
 from tests.support.project import plan_for
 from tests.support.shop import NOWHERE
 
 pytestmark = pytest.mark.slow
 KEY = AssetKey(["kafka", "main", "orders"])
-SPECS = """
-topic: orders
-value: json
-columns: {id: int}
----
-pipeline: orders
-from: {topic: orders}
-into: {table: shop.orders}
----
-pipeline: copy
-from: {topic: orders}
-into: {table: shop.copy}
-"""
 
 
 @pytest.fixture
@@ -52,12 +40,12 @@ def status(pipeline: Pipeline, later: timedelta, **next_offsets: tuple[int, int]
 def observations(instance: DagsterInstance) -> list[dict[str, Any]]:
     """The metadata of all observations of the topic, the oldest first."""
     records = instance.fetch_observations(KEY, limit=10).records[::-1]
-    found = [record.asset_observation for record in records]
-    return [{name: entry.value for name, entry in each.metadata.items()} for each in found if each is not None]
+    recorded = [record.asset_observation for record in records if record.asset_observation is not None]
+    return [{name: entry.value for name, entry in observation.metadata.items()} for observation in recorded]
 
 
 def test_a_topic_is_observed_when_it_or_a_reader_moves(instance: DagsterInstance, tmp_path: Path) -> None:
-    copy, orders = plan_for(tmp_path, NOWHERE, SPECS).pipelines
+    copy, orders = plan_for(tmp_path, NOWHERE, ORDERS).pipelines
     now, later = timedelta(), timedelta(seconds=100)
     first = [status(orders, now, p0=(10, 10), p1=(5, 8)), status(copy, now, p0=(0, 10), p1=(0, 8))]
     observed.observe(instance, AssetKeys(), first)
@@ -74,6 +62,6 @@ def test_a_topic_is_observed_when_it_or_a_reader_moves(instance: DagsterInstance
 
 
 def test_a_topic_that_nobody_can_see_is_not_observed(instance: DagsterInstance, tmp_path: Path) -> None:
-    (_, orders) = plan_for(tmp_path, NOWHERE, SPECS).pipelines
+    (_, orders) = plan_for(tmp_path, NOWHERE, ORDERS).pipelines
     observed.observe(instance, AssetKeys(), [status(orders, timedelta())])
     assert observations(instance) == []

@@ -7,12 +7,15 @@ import random
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from framework.core.iceberg import table_state
-from tests.support.mail_server import mail_server
+from tests.support.alerting import alert, mail_by
+from tests.support.mail_server import Mailbox, mail_server
 from tests.support.project import Project
 from tests.support.stream_specs import MORE
 from tests.support.streaming import ROOT, SLUICE, Streaming, streaming
@@ -55,36 +58,26 @@ def test_it_loads_answers_and_ends(project: Project, tmp_path: Path) -> None:
     project.assert_exactly_once()
 
 
-def alerting(port: int, when: str) -> str:
-    """Options of a pipeline, and documents of an alert on its table."""
-    return f"""run: {{every: 1s}}
-fresh_within: 1m
----
-mail: main
-host: 127.0.0.1
-port: {port}
-from: sluice@example.com
-tls: none
----
-alert: stopped
-when: {when}
-notify: [{{email: {{to: [ops@example.com]}}}}]
-"""
+@contextmanager
+def paused(project: Project, home: Path, when: str) -> Iterator[tuple[Streaming, Mailbox]]:
+    """A stream of a table with an alert, whose pipeline has just been paused, and who is told."""
+    with mail_server() as (box, port):
+        project.more = f"run: {{every: 1s}}\nfresh_within: 1m\n{mail_by(port)}{alert(when)}"
+        project.make_topic()
+        project.send_good(5)
+        with streaming(project, SLUICE_HOME=str(home)) as stream:
+            stream.wait_for(5)
+            told_by_others(home, stream, "pause")
+            yield stream, box
+            stream.end()
 
 
 def test_it_judges_alerts(project: Project, other_home: Path) -> None:
-    with mail_server() as (box, port):
-        project.more = alerting(port, "{paused_for: 1s}")
-        project.make_topic()
-        project.send_good(5)
-        with streaming(project, SLUICE_HOME=str(other_home)) as stream:
-            stream.wait_for(5)
-            told_by_others(other_home, stream, "pause")
-            until(lambda: bool(box.mails), "no mail tells of the pause", 60)
-            told_by_others(other_home, stream, "resume")
-            until(lambda: len(box.mails) > 1, "no mail tells of its end", 60)
-            stream.end()
-        lines = [event["message"] for event in stream.told("Alerted")]
+    with paused(project, other_home, "{paused_for: 1s}") as (stream, box):
+        until(lambda: bool(box.mails), "no mail tells of the pause", 60)
+        told_by_others(other_home, stream, "resume")
+        until(lambda: len(box.mails) > 1, "no mail tells of its end", 60)
+    lines = [event["message"] for event in stream.told("Alerted")]
     table = f"{project.namespace}.trades"
     assert lines == [f"stopped: {table}: mailed to ops@example.com", f"stopped is over: {table}: mailed to ops@example.com"]
     assert [mail["Subject"] for mail in box.mails] == [f"stopped: {table}", f"stopped is over: {table}"]
@@ -92,18 +85,11 @@ def test_it_judges_alerts(project: Project, other_home: Path) -> None:
 
 @pytest.mark.long
 def test_a_mail_tells_within_a_minute_that_a_table_is_late(project: Project, other_home: Path) -> None:
-    with mail_server() as (box, port):
-        project.more = alerting(port, "late")
-        project.make_topic()
+    with paused(project, other_home, "late") as (_, box):
+        began = time.monotonic()
         project.send_good(5)
-        with streaming(project, SLUICE_HOME=str(other_home)) as stream:
-            stream.wait_for(5)
-            told_by_others(other_home, stream, "pause")
-            began = time.monotonic()
-            project.send_good(5)
-            until(lambda: bool(box.mails), "no mail tells that the table is late", 150)
-            seconds = time.monotonic() - began
-            stream.end()
+        until(lambda: bool(box.mails), "no mail tells that the table is late", 150)
+        seconds = time.monotonic() - began
     print(f"the mail came {seconds:.0f} s after the pipeline stopped")
     assert seconds <= 60 + 60, "`fresh_within` and a minute"
 

@@ -27,39 +27,16 @@ from framework.operations.alerts.memory import Memory
 from framework.operations.observe.progress import PipelineProgress
 from framework.operations.observe.status import status_from
 from framework.plan import Plan
+from tests.support.alerting import ORDERS, alert, mail_by, pause
 from tests.support.mail_server import Mailbox, mail_server
-from tests.support.pauses import pause
 from tests.support.project import BASE, plan_for
 from tests.support.shop import NOWHERE, sluice
 
 START = datetime(2026, 1, 5, 12, tzinfo=timezone.utc)
-SPECS = """
-topic: orders
-value: json
-columns: {{id: int}}
----
-pipeline: orders
-doc: All orders.
-from: {{topic: orders}}
-tags: {{tier: gold}}
-into: {{table: shop.orders}}
----
-pipeline: copy
-from: {{topic: orders}}
-into: {{table: shop.copy}}
----
-mail: main
-host: 127.0.0.1
-port: {port}
-from: sluice@example.com
-tls: none
----
-alert: stopped
-doc: Call the desk.
-when: {{paused_for: 1d}}
-notify: [{{email: {{to: [ops@example.com]}}}}]
-{more}
-"""
+
+
+def specs(port: int, more: str = "", notify: str = "[{email: {to: [ops@example.com]}}]", name: str = "stopped") -> str:
+    return ORDERS + mail_by(port) + alert("{paused_for: 1d}", f"doc: Call the desk.\n{more}", notify, name)
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +46,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kafka_away: None) -> N
 
 
 def planned(port: int, more: str = "") -> Plan:
-    return plan_for(Path.cwd(), NOWHERE, SPECS.format(port=port, more=more))
+    return plan_for(Path.cwd(), NOWHERE, specs(port, more))
 
 
 def after(**age: float) -> Callable[[], datetime]:
@@ -172,13 +149,8 @@ def test_what_was_over_before_it_could_be_told_is_told_once() -> None:
 def test_who_was_told_is_not_told_again_for_another_who_could_not_be() -> None:
     pause("orders", since=START)
     with mail_server() as (box, port):
-        plan = planned(port)
-        text = (
-            Path(plan.documents_of("alert")[0].where.file)
-            .read_text()
-            .replace("[ops@example.com]", "[ops@example.com, nobody@example.com]")
-        )
-        plan = plan_for(Path.cwd(), NOWHERE, text.partition("---\nengine")[2].partition("---\n")[2])
+        notify = "[{email: {to: [ops@example.com, nobody@example.com]}}]"
+        plan = plan_for(Path.cwd(), NOWHERE, specs(port, notify=notify))
         assert "does not take mail for nobody@example.com" in look(plan, hours=48).failures[0].message
         assert look(plan, hours=49).failures == []
     assert len(box.mails) == 1
@@ -189,7 +161,7 @@ def test_judges_with_different_specs_do_not_tell_by_turns() -> None:
     pause("orders", "copy", since=START)
     with mail_server() as (box, port):
         whole, part = planned(port), planned(port, "on: {table: shop.orders}")
-        none = plan_for(Path.cwd(), NOWHERE, SPECS.replace("alert: stopped", "alert: other").format(port=port, more=""))
+        none = plan_for(Path.cwd(), NOWHERE, specs(port, name="other"))
         for hour in range(48, 54):
             look((whole, part, none)[hour % 3], hours=hour)
     assert sorted(subject for subject, _ in texts(box)) == ["other: 2 tables", "stopped: 2 tables"]
@@ -284,13 +256,11 @@ def test_slack_and_pagerduty_get_what_they_understand(monkeypatch: pytest.Monkey
     monkeypatch.setenv("SLUICE_SECRET_PAGER", "R0UTE")
     pause("orders", "copy", since=START)
     with hook() as (got, address):
-        specs = SPECS.replace(
-            "notify: [{{email: {{to: [ops@example.com]}}}}]",
-            f'notify:\n  - webhook: {{{{url: "{address}", format: slack}}}}\n'
-            f'  - webhook: {{{{url: "{address}", format: pagerduty, routing_key: "${{{{secret:pager}}}}"}}}}\n'
-            f'  - webhook: {{{{url: "{address}"}}}}',
-        )
-        plan = plan_for(Path.cwd(), NOWHERE, specs.format(port=1, more=""))
+        notify = f"""
+  - webhook: {{url: "{address}", format: slack}}
+  - webhook: {{url: "{address}", format: pagerduty, routing_key: "${{secret:pager}}"}}
+  - webhook: {{url: "{address}"}}"""
+        plan = plan_for(Path.cwd(), NOWHERE, specs(1, notify=notify))
         look(plan, hours=48)
         slack, first, second, plain = got
         journal.resume("orders")
@@ -305,7 +275,7 @@ def test_slack_and_pagerduty_get_what_they_understand(monkeypatch: pytest.Monkey
 
 def test_the_command_says_what_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     with mail_server() as (box, port):
-        plan_for(Path.cwd(), NOWHERE, SPECS.format(port=port, more=""))
+        plan_for(Path.cwd(), NOWHERE, specs(port))
         fine = sluice("alerts")
         assert (fine.exit_code, fine.output) == (0, "stopped: shop.copy: fine\nstopped: shop.orders: fine\n")
         pause("orders", since=datetime.now(timezone.utc) - timedelta(days=2))
@@ -319,7 +289,7 @@ def test_the_command_says_what_holds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_specs_without_alerts_need_nothing() -> None:
-    plan_for(Path.cwd(), NOWHERE, SPECS.partition("---\nalert")[0].format(port=1))
+    plan_for(Path.cwd(), NOWHERE, ORDERS + mail_by(1))
     result = sluice("alerts")
     assert (result.exit_code, result.output) == (
         0,
@@ -363,7 +333,7 @@ def test_growth_while_nobody_looked() -> None:
     assert Clocked({0: 5}).grown(3000, 5) == 0, "it is what it was"
     assert Clocked({0: 5}).grown(3000, 9) is None, "before the window or in it"
     assert Clocked({0: 5, 2900: 9}).grown(3000, 9) is None
-    assert Clocked({0: 100, 200: 100}).grown(400, 7) == 7, "a table that was made anew"
+    assert Clocked({0: 100, 200: 100}).grown(400, 7) == 7, "a table that was dropped and created again"
     assert Clocked({0: 0, 300: 60}).grown(450, 60) == pytest.approx(30), "a look each five minutes"
     assert Clocked({5000: 50, 400: 7}).grown(700, 9) == 2, "a clock that went back"
 
@@ -380,7 +350,7 @@ def test_a_follower_that_shows_something_is_not_behind_for_long() -> None:
 def test_an_alert_with_a_problem_stops_no_pipeline() -> None:
     folder = Path("project/specs")
     folder.mkdir(parents=True)
-    text = BASE.format(bootstrap=NOWHERE) + "---" + SPECS.format(port=1, more="on: {table: shop.nothing}")
+    text = f"{BASE.format(bootstrap=NOWHERE)}---{specs(1, 'on: {table: shop.nothing}')}"
     (folder / "main.yaml").write_text(text)
     _, problems, runnable = parts(folder)
     assert [problem.code for problem in problems] == ["unknown-table"]

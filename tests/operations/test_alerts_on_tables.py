@@ -47,8 +47,7 @@ def test_what_batches_did_and_what_the_table_has(alerted: Project) -> None:
     holding(alerted, -200)
     alerted.send_good(1000, bad_every=250)
     alerted.run()
-    found = holding(alerted)
-    assert found == {
+    assert holding(alerted) == {
         "bad": "4 bad rows in 5m",
         "many": "996 rows in 5m",
         "large": "99 rows where size = 'LARGE' in 5m",

@@ -14,12 +14,10 @@ from framework.core.rules.protocol import Position
 from framework.core.spark.java_errors import CommitRefused
 
 
-def prepare(
-    commit: Commit, attempt: str, position: Position, forget: Iterable[str] = (), properties: Mapping[str, str] | None = None
-) -> None:
+def prepare(commit: Commit, attempt: str, position: Position, forget: Iterable[str], properties: Mapping[str, str]) -> None:
     """Moves main, position, tag and state of an unpublished table to what an attempt has staged there: one commit publishes all of it.
     `forget` are branches of state that are no longer needed, `properties` are set, too."""
-    commit.set({protocol.POSITION: position.text(), **(properties or {})})
+    commit.set({protocol.POSITION: position.text(), **properties})
     with commit.references() as references:
         references.fast_forward(protocol.BRANCH + attempt)
         references.tag(protocol.TAG, position.snapshot)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -46,7 +46,7 @@ class TopicReading:
 
 
 class Attempt:
-    """One try to publish a batch, under an id of its own. `repeats`: how often another commit came before an earlier try."""
+    """One try to publish a batch, under an id of its own."""
 
     def __init__(
         self,
@@ -57,7 +57,6 @@ class Attempt:
         stopwatch: Stopwatch,
         replayed: BadRowSource | None = None,
         reading: TopicReading | None = None,
-        repeats: int = 0,
     ) -> None:
         self.context = context
         self.pipeline = pipeline
@@ -67,7 +66,6 @@ class Attempt:
         self.lake: TableStore = context.lake(pipeline)
         self.replayed = replayed
         self.reading = reading
-        self.repeats = repeats
         self.source = replayed or context.source(pipeline, pins)
         self.reached: Callable[[str], None] = context.reached
         self.own: Unpublished | None = None  # the table as this attempt changes it
@@ -168,7 +166,7 @@ class Attempt:
         """Publishes the batch by one commit. Returns DONE, or the verdict by which the batch begins again."""
         if self.source.ids() != topic.topics:
             return Verdict.AGAIN
-        work = work_of(own.table.properties()) + self.stopwatch.timed(replace(prepared.work, repeats=self.repeats))
+        work = work_of(own.table.properties()) + self.stopwatch.timed(prepared.work)
         properties = {PROPERTY: work.text()}
         try:
             moves.prepare(self.lake.begin(own.table), self.attempt, prepared.position, prepared.forget, properties)

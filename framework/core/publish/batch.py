@@ -14,11 +14,11 @@ from framework.core.publish.attempt import Attempt, TopicReading
 from framework.core.publish.bad_row_source import BadRowSource
 from framework.core.publish.pinning import pinned
 from framework.core.publish.stage import Staged
-from framework.core.publish.stopwatch import START, Stopwatch
+from framework.core.publish.stopwatch import Stopwatch
 from framework.core.rows.counts import BatchCounts, Changed, UnmetExpectation
 from framework.core.rules import attempts, protocol, refusals
 from framework.core.rules.protocol import Verdict
-from framework.core.rules.work import Work
+from framework.core.rules.work import START, Work
 from framework.core.schemas import schema_lookup
 from framework.core.spark.causes import commit_failed
 from framework.plan import Pipeline
@@ -73,7 +73,7 @@ class Batch:
     @property
     def seconds(self) -> float:
         """The batch's seconds without the start of Spark."""
-        return sum(seconds for phase, seconds in self.work.seconds.items() if phase != START)
+        return self.work.elapsed
 
 
 def source_backlog(context: Context, pipeline: Pipeline) -> Backlog:
@@ -103,11 +103,11 @@ def next_batch(
     context.lake(pipeline)
     context.provide_keys(pipeline)
     stopwatch.done(START)
-    repeats, tries, cause = 0, 0, ""
+    tries, cause = 0, ""
     for _ in range(_MAX_STARTS):
         with attempts.attempt() as attempt:
             pins = pinned(pipeline, context.clock())
-            attempt_run = Attempt(context, pipeline, pins, attempt, stopwatch, replayed and replayed(pipeline), reading, repeats)
+            attempt_run = Attempt(context, pipeline, pins, attempt, stopwatch, replayed and replayed(pipeline), reading)
             reading = None  # another attempt looks for itself: something has changed
             try:
                 outcome = attempt_run.run()
@@ -115,8 +115,8 @@ def next_batch(
                 pipeline = context.schemas.learn(pipeline, unknown.ids)
                 continue
         if not isinstance(outcome, Verdict):
-            return _batch(pipeline, outcome, stopwatch, replayed is not None, repeats) if outcome else None
-        repeats += attempt_run.own is not None  # it was staged, or nearly
+            return _batch(pipeline, outcome, stopwatch, replayed is not None) if outcome else None
+        stopwatch.repeats += attempt_run.own is not None  # it was staged, or nearly
         cause = attempt_run.cause or cause
         # Another batch was published: the table has more rows, so this try does not count.
         tries += outcome is not Verdict.AGAIN
@@ -128,7 +128,7 @@ def next_batch(
     raise commit_failed("table-busy", message, cause, "run again when the other writer is done; nothing was lost")
 
 
-def _batch(pipeline: Pipeline, published: Staged, stopwatch: Stopwatch, is_replay: bool, repeats: int) -> Batch:
+def _batch(pipeline: Pipeline, published: Staged, stopwatch: Stopwatch, is_replay: bool) -> Batch:
     counted, range_ = published.counted, published.range_
     return Batch(
         pipeline=pipeline.name,
@@ -138,5 +138,5 @@ def _batch(pipeline: Pipeline, published: Staged, stopwatch: Stopwatch, is_repla
         waiting=range_.waiting - range_.size,
         snapshot=published.snapshot.id,
         attempt=published.position.attempt,
-        work=stopwatch.timed(replace(published.work, repeats=repeats)),
+        work=stopwatch.timed(published.work),
     )

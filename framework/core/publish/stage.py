@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -81,9 +81,8 @@ class Stage:
         summary = table.snapshot(protocol.BRANCH + self.attempt).summary()
         counted = replace(counted, changed=_changed(summary, self.pipeline.table.write))
         forget = states.expired(table, self.pipeline.table.states, self.context.clock())
-        work = _work(counted, summary)
-        if self.replayed:  # what stays bad was counted when it was read first
-            work = replace(work, bad={})
+        bad_codes = {} if self.replayed else counted.codes  # what stays bad was counted when it was read first
+        work = _work(counted, bad_codes, summary)
         return Staged(range_=range_, snapshot=tip, position=new_position, counted=counted, work=work, forget=forget)
 
     def _stage_bad_rows(self, opened: TableState, range_: Range, counted: BatchCounts) -> None:
@@ -145,10 +144,10 @@ def _changed(summary: Any, write: Write) -> Changed | None:
     return Changed(**{name: int(count) for name, count in counts.items()}) if counts and None not in counts.values() else None
 
 
-def _work(counted: BatchCounts, summary: Any) -> Work:
+def _work(counted: BatchCounts, bad_codes: Mapping[str, int], summary: Any) -> Work:
     """The work of a staged batch, from its counts and its snapshot's summary."""
     return Work(
-        batches=1, read=counted.read, rows=counted.rows, filtered=counted.filtered, bad=counted.codes,
+        batches=1, read=counted.read, rows=counted.rows, filtered=counted.filtered, bad=bad_codes,
         files=int(summary.get("added-data-files") or 0) + int(summary.get("added-delete-files") or 0),
         bytes=int(summary.get("added-files-size") or 0),
         changed=counted.changed.words if counted.changed else {}, unmet={unmet.name: unmet.rows for unmet in counted.unmet},

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import duckdb
 
-from framework.base.errors import SluiceError
+from framework.base.errors import Problem, SluiceError, Where
 from framework.base.types import Array, Map, Struct, Type
 from framework.core.query.database import CLOSED
 from framework.core.query.errors import duckdb_errors
@@ -36,6 +36,16 @@ def bind(query: str, table: Table, whose: str) -> None:
     with duckdb_errors(first_line=1), duckdb.connect(config=CLOSED) as database:
         database.execute(f"CREATE TABLE {INPUT} ({columns})")
         database.execute(f"DESCRIBE {select}")
+
+
+def problem(query: str, table: Table, whose: str, where: Where) -> Problem | None:
+    """The problem of a query at its place in the specs, if it has one."""
+    try:
+        bind(query, table, whose)
+    except SluiceError as error:
+        message = " ".join(line.strip() for line in error.message.splitlines())
+        return Problem(where, error.code, message, error.hint)
+    return None
 
 
 def _columns(columns: Iterable[tuple[str, Type]]) -> Iterator[str]:

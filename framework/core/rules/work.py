@@ -15,6 +15,8 @@ from typing import Any
 
 PROPERTY = "sluice.work"
 BOUNDS = (0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 300.0)  # seconds of batches that are counted apart
+ENDLESS = "+Inf"  # in place of a bound, beyond the last one
+START = "start"  # the phase in which Spark starts
 OTHERS = "others"  # in place of a name, where there are too many of them
 _MOST = 50  # names of one sum: a table's metadata, and a metric's labels, must not grow for ever
 _GREATEST = 1 << 62
@@ -39,6 +41,11 @@ class Work:
 
     def __add__(self, other: Work) -> Work:
         return Work(**{each.name: _sum(getattr(self, each.name), getattr(other, each.name)) for each in fields(Work)})
+
+    @property
+    def elapsed(self) -> float:
+        """The seconds of the batches without those in which Spark started."""
+        return sum(seconds for phase, seconds in self.seconds.items() if phase != START)
 
     def text(self) -> str:
         sums = {each.name: getattr(self, each.name) for each in fields(Work)}
@@ -69,7 +76,7 @@ def _valid(name: str, value: Any) -> Any:
 
 def bound(seconds: float) -> str:
     """The name of the least bound that is not exceeded."""
-    return next((str(limit) for limit in BOUNDS if seconds <= limit), "+Inf")
+    return next((str(limit) for limit in BOUNDS if seconds <= limit), ENDLESS)
 
 
 def _sum(first: Any, second: Any) -> Any:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 
+from framework.base.patience import growing
 from framework.core.context.context import Context
 from framework.core.follow.follow import Followed
 from framework.core.run.crew import Crew, Done
@@ -25,7 +26,7 @@ from framework.plan import AllRows, Pipeline
 _FOLLOW, _MAINTAIN, _QUIET = 1.0, 30.0, 600.0  # seconds
 _BYTES = 256 << 20  # that are compacted at once, some seconds: batches of the same table may wait for it
 _TURN = 10.0  # seconds of a follower that always has more to do
-_LONGEST = 300.0  # seconds between two tries of what fails
+_FIRST, _LONGEST = 2.0, 300.0  # seconds between two tries of what fails
 _FOLLOWING, _TENDING = "followers of ", "maintenance of "
 
 
@@ -100,7 +101,7 @@ class Chores:
         name, self.under_way = self.under_way, ""
         if (chore := self._chores.get(name)) is not None:
             chore.failures = chore.failures + 1 if self._has_failed or done.error else 0
-            rest = min(_LONGEST, 2.0 ** min(chore.failures, 16)) if chore.failures else _QUIET
+            rest = growing(chore.failures, _FIRST, _LONGEST) if chore.failures else _QUIET
             if not chore.failures and name.startswith(_FOLLOWING) and time.monotonic() - self._began > _TURN:
                 rest = _FOLLOW  # it was not done yet
             chore.due = min(chore.due, time.monotonic() + rest)

@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 
 from framework.base.clock import Clock, utc_now
 from framework.base.errors import SluiceError
+from framework.base.patience import growing
 from framework.language import cron
 from framework.plan import Pipeline
 
@@ -112,7 +113,7 @@ class Schedule:
         """A turn failed. Returns for how many seconds the pipeline rests, which are at most `longest`."""
         self.under_way.discard(name)
         failures = self[name].failures + 1
-        pause = min(longest, FIRST_PAUSE * 2.0 ** min(failures - 1, 16)) * self._chance.uniform(0.5, 1.0)
+        pause = growing(failures, FIRST_PAUSE, longest) * self._chance.uniform(0.5, 1.0)
         self._change(
             name, has_rest=True, ended=self._now(), due=self._now() + pause, failures=failures, error=error
         )  # fmt: skip

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
-from framework.base.errors import Problem, SluiceError, Where
+from framework.base.errors import Problem, Where
 from framework.documents.draft import Draft
 from framework.features.conditions._comparisons import Comparison, holds, read
 from framework.language.options import OptionGroup, option
@@ -56,13 +56,12 @@ def _check(filter_: str, pipeline: Pipeline, written: Options, draft: Draft) -> 
     """Reports a condition that is none on the columns of the pipeline's table."""
     from framework.core.query import bound
 
-    try:
-        for text in (filter_, f"({filter_})"):  # neither a closing bracket nor a further clause fits both
-            bound.bind(f"select count(*) from {bound.INPUT} where {text}", pipeline.table, "an alert")
-    except SluiceError as error:
-        message = " ".join(line.strip() for line in error.message.splitlines())
-        hint = "write a condition, such as `quantity > 10`, on the columns of the table"
-        draft.problems.append(Problem(written.place("where"), error.code, message, hint))
+    for text in (filter_, f"({filter_})"):  # neither a closing bracket nor a further clause fits both
+        query = f"select count(*) from {bound.INPUT} where {text}"
+        if problem := bound.problem(query, pipeline.table, "an alert", written.place("where")):
+            hint = "write a condition, such as `quantity > 10`, on the columns of the table"
+            draft.problems.append(replace(problem, hint=hint))
+            return
 
 
 def judge(condition: Condition, table: TableFacts) -> Verdict:

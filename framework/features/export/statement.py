@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from framework.base.errors import Problem, SluiceError
+from framework.base.errors import Problem
 from framework.core.query import bound
 from framework.plan import Plan
 from framework.plan.export import Export
@@ -21,8 +21,5 @@ def problems(plan: Plan) -> Iterator[Problem]:
     """The problems of the queries of a plan's exports, found without their tables."""
     for document in plan.documents_of("export"):
         export: Export = document.value
-        try:
-            bound.bind(export.query, export.pipeline.table, _WHOSE)
-        except SluiceError as error:
-            message = error.message.splitlines()
-            yield Problem(export.query_where, error.code, " ".join(line.strip() for line in message), error.hint)
+        if problem := bound.problem(export.query, export.pipeline.table, _WHOSE, export.query_where):
+            yield problem

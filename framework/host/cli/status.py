@@ -175,11 +175,9 @@ def _table(status: Status) -> dict[str, Any]:
 
 def _metrics(status: Status) -> dict[str, Any]:
     """The metrics of a table, with the sums of all its batches."""
-    from framework.core.rules import work
     from framework.operations.metrics import values_of_table, values_of_work
 
-    table = status.progress.table_metadata
-    return {**values_of_table(status), **(values_of_work(work.read(table.properties)) if table else {})}
+    return {**values_of_table(status), **(values_of_work(status.work) if status.work else {})}
 
 
 def _follower(follower: FollowerState) -> dict[str, Any]:

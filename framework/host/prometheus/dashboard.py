@@ -8,7 +8,7 @@ from typing import Any
 
 from framework.host.prometheus.families import TABLE, labels_of, sample_name
 from framework.host.prometheus.rules import recorded
-from framework.operations.metrics import BatchHistogram, BatchMetric, Metric, StreamMetric, TableMetric, TableState, metrics
+from framework.operations.metrics import BatchHistogram, BatchMetric, Metric, StreamMetric, TableMetric, TableState, of_kinds
 
 _WIDTH, _HEIGHT, _COLUMNS = 8, 7, 3
 _UNITS = {"second": "s", "byte": "bytes"}
@@ -58,8 +58,8 @@ def _panels() -> Iterator[dict[str, Any]]:
             "panels": [],
         }
         line += 1
-        chosen = [(name, metric) for name, metric in metrics().items() if isinstance(metric, types)]
-        for index, (name, metric) in enumerate(chosen):
+        chosen = of_kinds(*types)
+        for index, (name, metric) in enumerate(chosen.items()):
             id_ += 1
             place = {"x": index % _COLUMNS * _WIDTH, "y": line + index // _COLUMNS * _HEIGHT, "w": _WIDTH, "h": _HEIGHT}
             yield {**_panel(name, metric), "id": id_, "gridPos": place}

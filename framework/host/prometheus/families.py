@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric as Family
 
-from framework.core.rules import work
-from framework.core.rules.work import Work
+from framework.core.rules.work import ENDLESS, Work
 from framework.operations.metrics import (
     BatchHistogram,
     BatchMetric,
@@ -27,13 +26,12 @@ from framework.operations.observe.status import Status
 
 PREFIX = "sluice_"
 TABLE = ("pipeline", "table")  # the labels of all metrics of tables
-_ENDLESS = "+Inf"
 _UNITS = {"second": "seconds", "byte": "bytes"}
 
 
 def families(statuses: Sequence[Status], stream: StreamNow | None = None) -> Iterator[Family]:
     """All metrics of tables, and of a stream that is asked about itself."""
-    works = [(_table(status), work_of(status)) for status in statuses]
+    works = [(_table(status), status.work) for status in statuses]
     for name, metric in metrics().items():
         match metric:
             case BatchMetric():
@@ -60,12 +58,6 @@ def sample_name(name: str, metric: Metric) -> str:
     """The name by which a rule or a graph asks for a metric."""
     suffix = {BatchMetric: "_total", BatchHistogram: "_bucket"}.get(type(metric), "")
     return f"{PREFIX}{name}{suffix}"
-
-
-def work_of(status: Status) -> Work | None:
-    """The work of all batches of a table; None where it is unknown."""
-    table = status.progress.table_metadata
-    return None if table is None else work.read(table.properties)
 
 
 def _table(status: Status) -> tuple[str, ...]:
@@ -95,7 +87,7 @@ def _histogram(name: str, metric: BatchHistogram, works: Iterable[tuple[tuple[st
         if done is not None:
             counts = {sample.label: sample.value for sample in metric.of(done)}
             buckets, below = list[tuple[str, float]](), 0.0
-            for bound in (*map(str, metric.bounds), _ENDLESS):
+            for bound in (*map(str, metric.bounds), ENDLESS):
                 below += counts.get(bound, 0)
                 buckets.append((bound, below))
             family.add_metric(labels, buckets, metric.total(done))

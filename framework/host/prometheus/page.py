@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from queue import Queue
 from typing import TypeAlias
 
-from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
@@ -40,7 +39,7 @@ class Page:
         encoder, content_type = choose_encoder(accept)
         future: Future[tuple[Family, ...]] = Future()
         self._asked.put(future)
-        return Answer(200, encoder(_Collected(future.result()).registry()), content_type)
+        return Answer(200, encoder(_Collected(future.result())), content_type)
 
     def _collect(self) -> None:
         while True:
@@ -60,13 +59,10 @@ class Page:
 
 
 class _Collected(Collector):
+    """Families that were collected, as the library asks for them."""
+
     def __init__(self, collected: Iterable[Family]) -> None:
         self._collected = collected
 
-    def collect(self) -> Iterator[Family]:
-        yield from self._collected
-
-    def registry(self) -> CollectorRegistry:
-        registry = CollectorRegistry(auto_describe=False)
-        registry.register(self)
-        return registry
+    def collect(self) -> Iterable[Family]:
+        return self._collected

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from framework.host.prometheus.families import labels_of, sample_name
-from framework.operations.metrics import BatchHistogram, BatchMetric, Metric, StreamMetric, TableMetric, TableState, metrics
+from framework.operations.metrics import (
+    BatchHistogram,
+    BatchMetric,
+    Metric,
+    StreamMetric,
+    TableMetric,
+    TableState,
+    metrics,
+    of_kinds,
+)
 from framework.operations.reference.options import table
 
 _PARTS: tuple[tuple[str, str, tuple[type[Metric], ...]], ...] = (
@@ -43,8 +52,10 @@ def _parts() -> Iterator[str]:
     for title, about, types in _PARTS:
         yield f"## {title}"
         yield about
-        chosen = ((name, metric) for name, metric in metrics().items() if isinstance(metric, types))
-        yield table(("in Prometheus", "what it is", "label", "in Dagster"), (_row(name, metric) for name, metric in chosen))
+        yield table(
+            ("in Prometheus", "what it is", "label", "in Dagster"),
+            (_row(name, metric) for name, metric in of_kinds(*types).items()),
+        )
 
 
 def _row(name: str, metric: Metric) -> tuple[str, str, str, str]:

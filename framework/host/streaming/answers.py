@@ -6,13 +6,12 @@ The first two are 200 or 503, with JSON that says why.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict
 
 from framework.core.context.context import Context
 from framework.core.stream.health import Health
-from framework.host.answers import Answer, Pages
+from framework.host.answers import Answer, Pages, as_json
 from framework.host.prometheus.page import Choose, Page
 from framework.operations.metrics import StreamNow
 
@@ -22,15 +21,11 @@ def pages(context: Context, choose: Choose, health: Callable[[], Health]) -> Pag
 
     def alive(_accept: str) -> Answer:
         current = health()
-        return _json(current.lives, {"idle": round(current.idle, 1)})
+        return as_json(200 if current.lives else 503, {"idle": round(current.idle, 1)})
 
     def ready(_accept: str) -> Answer:
         current = health()
-        return _json(current.is_ready, asdict(current))
+        return as_json(200 if current.is_ready else 503, asdict(current))
 
     metrics = Page(lambda: context.plan, choose, lambda: StreamNow(health(), context.memory()))
     return {"/healthz": alive, "/readyz": ready, "/metrics": metrics.answer}
-
-
-def _json(is_fine: bool, document: object) -> Answer:
-    return Answer(200 if is_fine else 503, json.dumps(document).encode() + b"\n", "application/json")

@@ -7,13 +7,13 @@ from datetime import timedelta
 
 from framework.base import iso_times
 from framework.base.errors import SluiceError
-from framework.core.rules import work
+from framework.core.rules.work import OTHERS, Work
 from framework.operations.alerts.memory import Memory
 from framework.operations.observe.status import Status
 from framework.plan.alert import FollowerFacts, TableFacts, Trouble
 from framework.sql.standard import identifier, literal
 
-_OTHER_UNMET = f"unmet {work.OTHERS}"
+_OTHER_UNMET = f"unmet {OTHERS}"
 
 
 def facts_of(status: Status, memory: Memory) -> TableFacts:
@@ -33,7 +33,7 @@ def facts_of(status: Status, memory: Memory) -> TableFacts:
 
     trouble = tuple(Trouble(code=reason.code, message=reason.message, unanswered=reason.unanswered) for reason in status.reasons)
     return TableFacts(
-        pipeline=pipeline, time=status.time, state=status.state, late=status.is_late, commit_age=status.age(progress.committed),
+        pipeline=pipeline, state=status.state, late=status.is_late, commit_age=status.age(progress.committed),
         paused_for=status.age(status.paused), trouble=trouble, unanswered=all(reason.unanswered for reason in status.reasons),
         followers=_followers(status), grown=grown,
         counted=lambda where, window: None if sums is None else _counted(status, where, window),
@@ -53,8 +53,7 @@ def sums_of(status: Status) -> Mapping[str, float] | None:
     """The sums of a table's batches that conditions ask for; None where they are unknown."""
     if status.progress.catalog_away:
         return None
-    table = status.progress.table_metadata
-    done = work.read(table.properties) if table else work.Work()
+    done = status.work or Work()
     return {"rows": done.rows, "bad": sum(done.bad.values()), **{f"unmet {name}": rows for name, rows in done.unmet.items()}}
 
 

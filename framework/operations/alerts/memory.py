@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from framework.base.home import home, lock_file, private, put, read
+from framework.base.patience import growing
 
 FOLDER = "alerts"
 _STEPS = 30  # samples of a window, however long it is
@@ -78,7 +79,7 @@ class Memory:
     def failed(self, notice: str, time: float) -> None:
         """Notes that a notice could not be sent: it rests, each time for longer."""
         _, failures = self.pauses.get(notice, (0.0, 0))
-        self.pauses[notice] = time + min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(failures, 16)), failures + 1
+        self.pauses[notice] = time + growing(failures + 1, _FIRST_PAUSE, _LONGEST_PAUSE), failures + 1
 
     def rests(self, notice: str, time: float) -> bool:
         """Whether a notice that could not be sent is not tried again yet."""
@@ -127,7 +128,7 @@ class Memory:
             if gap > max(_LARGEST_GAP, window):
                 return None
             earlier += (later - earlier) * (since - before[-1].last) / gap
-        return value - earlier if value >= earlier else value  # a table that was made anew begins with nothing
+        return value - earlier if value >= earlier else value  # a table that was dropped and created again begins with nothing
 
 
 def is_stale(incident: TableIncident, time: float) -> bool:

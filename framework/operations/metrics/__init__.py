@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from framework.base.components import components_in
 from framework.core.rules.work import Work
@@ -104,15 +104,23 @@ class StreamMetric(Metric):
     of: Callable[[StreamNow], Iterable[Sample]]
 
 
+_Kind = TypeVar("_Kind", bound=Metric)
+
+
 def metrics() -> dict[str, Metric]:
     """All metrics by their names."""
-    return {name: module.METRIC for name, module in METRICS.load_all().items()}
+    return of_kinds(Metric)
+
+
+def of_kinds(*kinds: type[_Kind]) -> dict[str, _Kind]:
+    """The metrics of these kinds by their names."""
+    every = ((name, module.METRIC) for name, module in METRICS.load_all().items())
+    return {name: metric for name, metric in every if isinstance(metric, kinds)}
 
 
 def in_words(batch: Batch) -> Iterator[str]:
     """Says a batch in numbers."""
-    of_batches = [metric for metric in metrics().values() if isinstance(metric, BatchMetric)]
-    for metric in sorted(of_batches, key=lambda metric: metric.place):
+    for metric in sorted(of_kinds(BatchMetric).values(), key=lambda metric: metric.place):
         yield from metric.words(batch.work)
     yield from (warning.words for warning in batch.warnings)
 
@@ -158,7 +166,7 @@ def values_for_dagster(values: Mapping[str, Value]) -> dict[str, float | str]:
 
 def lineage_of_work(work: Work) -> dict[str, int]:
     """The sums of batches by their fields in OpenLineage's statistics."""
-    of_lineage = (metric for metric in metrics().values() if isinstance(metric, BatchMetric) and metric.lineage)
+    of_lineage = (metric for metric in of_kinds(BatchMetric).values() if metric.lineage)
     return {metric.lineage: int(sum(sample.value for sample in metric.of(work))) for metric in of_lineage}
 
 

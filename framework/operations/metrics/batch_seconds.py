@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from framework.core.publish.stopwatch import START
 from framework.core.rules.work import BOUNDS, Work
 from framework.operations.metrics import BatchHistogram, Sample
 
@@ -14,15 +13,11 @@ def _of(work: Work) -> Iterator[Sample]:
         yield Sample(count, bound)
 
 
-def _total(work: Work) -> float:
-    return sum(seconds for phase, seconds in work.seconds.items() if phase != START)
-
-
 METRIC = BatchHistogram(
     doc="Seconds of batches, without the start of Spark. In sums of a table, what follows a commit is missing.",
     unit="second",
     of=_of,
-    total=_total,
+    total=lambda work: work.elapsed,
     bounds=BOUNDS,
     label="bound",
     dagster="seconds",

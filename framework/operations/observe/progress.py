@@ -97,8 +97,14 @@ def table_progress(pipeline: Pipeline) -> PipelineProgress:
 
 def newest_event(pipeline: Pipeline) -> datetime | None:
     """The newest event time in the table, by the bounds of its files."""
+    return newest_event_in(
+        pipeline, metadata.read(pipeline.table.catalog, pipeline.table.identifier) if pipeline.event_time else None
+    )
+
+
+def newest_event_in(pipeline: Pipeline, table: Metadata | None) -> datetime | None:
+    """The newest event time in the table of a pipeline, which was read already."""
     column = pipeline.event_time
-    table = metadata.read(pipeline.table.catalog, pipeline.table.identifier) if column else None
     with suppress(OSError, ValueError):  # its files cannot be read: the status of the batches says so
         return metadata.newest_time(table, column) if table and column else None
     return None

@@ -13,12 +13,13 @@ from framework.base.clock import Clock, utc_now
 from framework.base.errors import CatalogAway, KafkaAway, NoTopic, SluiceError, SourceMissing
 from framework.base.patience import KAFKA, KAFKA_GLANCE
 from framework.core.maintain.due import Due, behind_a_run
-from framework.core.rules import attempts, journal
+from framework.core.rules import attempts, journal, work
 from framework.core.rules.journal import CHECKED, FailedRun, RunRecord
 from framework.core.rules.protocol import BORN, Position
+from framework.core.rules.work import Work
 from framework.core.run import leases
 from framework.operations.observe.followers import FollowerState, follower_states
-from framework.operations.observe.progress import PipelineProgress, newest_event, read_progress, table_progress
+from framework.operations.observe.progress import PipelineProgress, newest_event_in, read_progress, table_progress
 from framework.plan import Pipeline, Plan
 
 State = Literal["pending", "syncing", "caught up", "paused", "suspended", "failing"]
@@ -63,6 +64,12 @@ class Status:
         return self.state in ("suspended", "failing") or any(follower.failed for follower in self.followers)
 
     @property
+    def work(self) -> Work | None:
+        """The work of all batches of the table; None where there is no table, or it cannot be read."""
+        table = self.progress.table_metadata
+        return work.read(table.properties) if table else None
+
+    @property
     def is_late(self) -> bool | None:
         """Whether the table is late; None where it would be if anything waited, and nobody knows whether it does."""
         if self.progress.catalog_away or (self.fresh is False and not self.is_lag_known):
@@ -97,7 +104,7 @@ def status_of(plan: Plan, pipeline: Pipeline) -> Status:
 def status_by_catalog(pipeline: Pipeline) -> Status:
     """The status of one pipeline without what waits for it: no Kafka is asked."""
     progress, record = table_progress(pipeline), journal.read(pipeline.journal_name)
-    latest_event = None if progress.trouble else newest_event(pipeline)
+    latest_event = None if progress.trouble else newest_event_in(pipeline, progress.table_metadata)
     return status_from(pipeline, progress, record, latest_event, utc_now())
 
 
@@ -126,7 +133,7 @@ def _status(plan: Plan, pipeline: Pipeline, progresses: Mapping[str, PipelinePro
     latest_event, followers = None, tuple[FollowerState, ...]()
     if not progress.catalog_away:
         with suppress(SluiceError):  # `progress` could not read it either, and has the error
-            latest_event = newest_event(pipeline)
+            latest_event = newest_event_in(pipeline, progress.table_metadata)
             followers = tuple(follower_states(pipeline, progress.table_metadata, record))
     status = status_from(pipeline, progress, record, latest_event, current_time, waits_before)
     lags = [progress.lag, *(progresses[writer.name].lag for writer in _upstream(plan, pipeline))]
