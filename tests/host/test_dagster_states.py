@@ -694,7 +694,7 @@ def test_a_catalog_without_its_secret_ends_no_tick(
 
     copied()
     # The catalog of this folder is a file and needs no secret.
-    monkeypatch.setattr("framework.operations.observe.status.newest_event", lacks)
+    monkeypatch.setattr("framework.operations.observe.status.newest_event_in", lacks)
     assert ("copy", "can_run", True) in report_checks(instance)
     # The catalog of this folder is a file and needs no secret.
     monkeypatch.setattr("framework.host.assets.maintenance.is_due", lacks)
