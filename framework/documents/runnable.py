@@ -10,7 +10,7 @@ from framework.base.errors import Problem
 from framework.language import ENVIRONMENTS, Documents
 from framework.plan import Pipeline
 
-_OF_NO_PIPELINE = ("alert",)  # kinds of documents that no pipeline uses
+_OF_NO_PIPELINE = ("alert", "prices")  # kinds of documents that no pipeline uses
 
 
 def runnable_pipelines(written: Documents, pipelines: Iterable[Pipeline], problems: Iterable[Problem]) -> tuple[Pipeline, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import date, datetime, timezone
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -131,6 +131,11 @@ Time = Annotated[
     Scalar(noun="a time", code="bad-time", example="2026-01-05T10:00:00Z",
            pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?$(?!\n)",
            read=read_time, rule="ISO 8601, in UTC unless it names a zone: `2026-01-05` or `2026-01-05T10:00:00Z`"),
+]  # fmt: skip
+Day = Annotated[
+    date,
+    Scalar(noun="a day", code="bad-day", example="2026-01-05", pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$(?!\n)", read=date.fromisoformat,
+           rule="ISO 8601: `2026-01-05`"),
 ]  # fmt: skip
 Name = Annotated[
     str,

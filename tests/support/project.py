@@ -8,6 +8,7 @@ import json
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
@@ -20,7 +21,8 @@ from framework.core.context.context import Context
 from framework.core.iceberg import metadata, table_state
 from framework.core.iceberg.updates import CommitCall, commit_transaction
 from framework.core.publish.batch import Batch
-from framework.core.rules import journal, protocol, work
+from framework.core.rules import daily_work, journal, protocol, work
+from framework.core.rules.daily_work import DayWork
 from framework.core.rules.protocol import parted
 from framework.core.rules.work import Work
 from framework.core.run.run import batches
@@ -99,6 +101,7 @@ class Project:
         self.namespace = f"n{name}"
         self.admin = AdminClient({"bootstrap.servers": bootstrap})
         self.numbers = itertools.count()
+        self.sent_bytes = 0  # of keys and values
         self.more = self.topic_more = ""
         self.template = TRADES
         self.clock: Clock = utc_now
@@ -132,6 +135,7 @@ class Project:
                 errors.append(error)
 
         for message in messages:
+            self.sent_bytes += len(message.get("key") or b"") + len(message.get("value") or b"")
             producer.produce(self.topic, on_delivery=delivered, **message)
         assert producer.flush(30) == 0 and errors == []
 
@@ -189,10 +193,18 @@ class Project:
         table = metadata.read(self.pipeline.table.catalog, f"{self.namespace}.trades")
         return Work() if table is None else work.read(table.properties)
 
+    def work_by_day(self) -> dict[date, DayWork]:
+        table = metadata.read(self.pipeline.table.catalog, f"{self.namespace}.trades")
+        return {} if table is None else daily_work.read(table.properties)
+
     def assert_counted_once(self) -> None:
         """Each message is in the table's sums once, as far as none was read again on purpose."""
         done = self.work()
         assert (done.read, done.rows + done.filtered + sum(done.bad.values())) == (len(self.messages()),) * 2
+        assert done.read_bytes == self.sent_bytes
+        days = sum(self.work_by_day().values(), DayWork())
+        assert (days.batches, days.read, days.files, days.bytes) == (done.batches, done.read, done.files, done.bytes)
+        assert (days.read_bytes, days.objects) == (done.read_bytes, done.objects)
 
     def messages(self) -> set[tuple[int, int]]:
         """Every message that Kafka has below the last stable offsets; only right for topics without transactions."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from secrets import token_hex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from framework.core.rules.protocol import Partition, Range, parted
 from framework.messages.encoding import decoder
@@ -49,6 +49,12 @@ def read_topic(
     tasks = [[each] for each in _slices(starts, ends)]
     # Nobody knows the topic's id here: the consumers serve no other call.
     return spark.read.format(_SOURCE).options(**options(cluster, {"": token_hex(8)}, tasks, secrets)).load()
+
+
+def read_bytes(frame: DataFrame) -> int:
+    """The bytes of keys and values of the messages that were read for a frame. Each range counts once, however often it was read."""
+    jvm: Any = frame.sparkSession._jvm
+    return int(jvm.sluice.MessageSizes.of(frame._jdf))
 
 
 def options(

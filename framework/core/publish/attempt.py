@@ -25,9 +25,8 @@ from framework.core.publish.stage import Stage, Staged
 from framework.core.publish.stopwatch import Stopwatch
 from framework.core.publish.tables import join_topics, open_table
 from framework.core.rows.pins import Pins
-from framework.core.rules import attempts, refusals
+from framework.core.rules import attempts, daily_work, refusals
 from framework.core.rules.protocol import Position, Range, TableState, TopicState, Verdict, verdict
-from framework.core.rules.work import PROPERTY, read as work_of
 from framework.core.schemas import schema_lookup
 from framework.core.spark.causes import is_spark_gone
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown
@@ -166,8 +165,7 @@ class Attempt:
         """Publishes the batch by one commit. Returns DONE, or the verdict by which the batch begins again."""
         if self.source.ids() != topic.topics:
             return Verdict.AGAIN
-        work = work_of(own.table.properties()) + self.stopwatch.timed(prepared.work)
-        properties = {PROPERTY: work.text()}
+        properties = daily_work.with_batch(own.table.properties(), self.stopwatch.timed(prepared.work), self.context.clock())
         try:
             moves.prepare(self.lake.begin(own.table), self.attempt, prepared.position, prepared.forget, properties)
         except CommitRefused as error:

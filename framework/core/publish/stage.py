@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from framework.base.errors import Unexpected
 from framework.core.context.context import Context
 from framework.core.iceberg.jvm_state import staged
 from framework.core.iceberg.lake import TableStore
+from framework.core.kafka import spark_reader
 from framework.core.publish import bad_rows, sets
 from framework.core.publish.bad_row_source import BadRowSource
 from framework.core.rows.counts import BatchCounts, Changed, UnmetExpectation
@@ -25,6 +26,11 @@ from framework.core.staging import StagingTarget, admission, by_column, state as
 from framework.plan import Pipeline
 from framework.plan.by_column import second_pass
 from framework.plan.write import Write
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_OBJECTS_OF_A_COMMIT = 2  # the list of a snapshot's lists of files, and the table's metadata
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +120,10 @@ class Stage:
         )  # fmt: skip
         target = self._target(table, range_, end_position)
         messages = self.source.read(self.context.spark, range_, number)
+        counted = self._written(target, messages, position, range_)
+        return replace(counted, read_bytes=spark_reader.read_bytes(messages))
+
+    def _written(self, target: StagingTarget, messages: DataFrame, position: Position, range_: Range) -> BatchCounts:
         if by_column.judges_rows(target) and by_column.is_possible(target):
             rows = judged_rows(messages, self.pipeline, range_.size, newest_time=position.newest, pins=self.pins)
             with named_errors(self.pipeline):
@@ -146,9 +156,10 @@ def _changed(summary: Any, write: Write) -> Changed | None:
 
 def _work(counted: BatchCounts, bad_codes: Mapping[str, int], summary: Any) -> Work:
     """The work of a staged batch, from its counts and its snapshot's summary."""
+    files = int(summary.get("added-data-files") or 0) + int(summary.get("added-delete-files") or 0)
     return Work(
         batches=1, read=counted.read, rows=counted.rows, filtered=counted.filtered, bad=bad_codes,
-        files=int(summary.get("added-data-files") or 0) + int(summary.get("added-delete-files") or 0),
-        bytes=int(summary.get("added-files-size") or 0),
+        read_bytes=counted.read_bytes, files=files, bytes=int(summary.get("added-files-size") or 0),
+        objects=files + int(summary.get("manifests-created") or 0) + _OBJECTS_OF_A_COMMIT,
         changed=counted.changed.words if counted.changed else {}, unmet={unmet.name: unmet.rows for unmet in counted.unmet},
     )  # fmt: skip

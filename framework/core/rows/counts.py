@@ -74,6 +74,7 @@ class BatchCounts:
     unknown_schemas: frozenset[int] = frozenset()  # ids of schemas that the registry has not been asked for
     changed: Changed | None = None
     codes: Mapping[str, int] = field(default_factory=dict)  # the number of bad rows by their codes
+    read_bytes: int = 0  # of keys and values of messages
     newest_time: int = 0  # the greatest time of rows that were added to windows of time, in microseconds
 
 

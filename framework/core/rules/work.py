@@ -31,8 +31,10 @@ class Work:
     read: int = 0
     rows: int = 0
     filtered: int = 0
+    read_bytes: int = 0  # of keys and values of messages
     files: int = 0
     bytes: int = 0
+    objects: int = 0  # that were put into the store: files with rows, lists of files, and metadata
     bad: Mapping[str, int] = field(default_factory=dict)  # by code
     changed: Mapping[str, int] = field(default_factory=dict)  # rows with a key, by what became of them
     unmet: Mapping[str, int] = field(default_factory=dict)  # rows by the expectation that they do not meet

@@ -24,6 +24,7 @@ SECTION, ORDER = "see", 1
 ALSO_CALLED = ("list", "ls", "ps")
 
 _EVERY = 2.0  # seconds
+_DAYS, _MOST_DAYS = 30, 40  # of --cost
 _LATE = 3  # the exit status where tables are late, and nothing is worse
 
 
@@ -31,9 +32,20 @@ _LATE = 3  # the exit status where tables are late, and nothing is worse
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=_complete.pipelines)
 @click.option("--partitions", is_flag=True, help="Show each partition too: position, end and waiting messages.")
 @click.option("--watch", "again", is_flag=True, help="Refresh every 2 seconds, until Ctrl-C.")
+@click.option("--cost", is_flag=True, help="Show bytes, requests, seconds and money instead.")
+@click.option("--days", type=click.IntRange(1, _MOST_DAYS), help=f"With --cost, the days to count; default: {_DAYS}.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document only.")
 @_specs.with_specs
-def command(names: tuple[str, ...], partitions: bool, again: bool, as_json: bool, specs: Path, environment: str) -> None:
+def command(
+    names: tuple[str, ...],
+    partitions: bool,
+    again: bool,
+    cost: bool,
+    days: int | None,
+    as_json: bool,
+    specs: Path,
+    environment: str,
+) -> None:
     """Show each table's progress, the age of its data, and its errors.
 
     Shows every table, or those of NAME, a pipeline or its table. Changes nothing and starts nothing.
@@ -55,6 +67,9 @@ def command(names: tuple[str, ...], partitions: bool, again: bool, as_json: bool
     text: it has more digits than JSON's numbers), offsets [{topic, partition, position, end, lag}] and metrics, each of which is in
     docs/metrics.md: a number, a word, or numbers by a label. Null means unknown.
 
+    --cost: what batches read, wrote and took, from what the tables themselves keep by day, and what is stored now. A document `prices`
+    makes money of it, and a price of Tableflow for the same topics. Kafka is not asked.
+
     Exit status: 0; 1 if a table is failing or suspended, what `also` names does not get its rows, or the specs have problems;
     2 wrong usage; 3 if nothing of that is, and a table is late.
 
@@ -62,10 +77,18 @@ def command(names: tuple[str, ...], partitions: bool, again: bool, as_json: bool
     """
     if again and as_json:
         raise click.UsageError("--watch and --json exclude each other: call --json as often as you need")
+    if days is not None and not cost:
+        raise click.UsageError("--days has no effect without --cost")
+    if cost and (again or partitions):
+        raise click.UsageError("--cost shows other numbers than --watch and --partitions: give it alone")
     plan = _specs.plan(specs, environment)
     pipelines = _specs.chosen(plan, names)
     from framework.operations.observe.status import statuses
 
+    if cost:
+        from framework.host.cli import _cost
+
+        sys.exit(_cost.show(plan, pipelines, days or _DAYS, as_json))
     if again:
         states = _watch(plan, pipelines, partitions)
     else:

@@ -131,7 +131,7 @@ def drop(shown_table: Held, data: bool) -> int:
             raise metadata.unreachable(shown_table.catalog, error, "did not drop the table") from None
     if data:
         _delete(file_store, current)
-    return file_store.file_count(file_store.folders(current.folder))
+    return file_store.stored(file_store.folders(current.folder)).files
 
 
 def _delete(file_store: catalogs.TableFiles, held_table: Held) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,9 +18,8 @@ from framework.core.iceberg.updates import Commit
 from framework.core.publish import side_tables
 from framework.core.publish.sweep import withdraw
 from framework.core.publish.tables import write_properties
-from framework.core.rules import attempts, protocol, refusals, work
+from framework.core.rules import attempts, daily_work, protocol, refusals
 from framework.core.rules.protocol import Position, TableState
-from framework.core.rules.work import Work
 from framework.core.run.events import Rebuilt
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown
 from framework.operations.rebuild import second_table
@@ -135,7 +133,7 @@ class Publishing:
             **write_properties(self.pipeline),
             protocol.REBUILT: second_state.uuid,
             protocol.OWNER: refusals.owner(self.pipeline),
-            work.PROPERTY: _all_work(swap.table, second).text(),
+            **daily_work.with_rebuild(swap.table.properties(), second.properties()),
             **second_table.forgotten_keys(swap.table, changes),
         }
         try:
@@ -163,11 +161,6 @@ class Publishing:
                 f"another program changed {self.pipeline.table.identifier} during the rebuild, which would undo it: {new_commits[0].words}",
                 f"nothing was published; `sluice rebuild {self.pipeline.name}` shows it and resumes from here",
             )
-
-
-def _all_work(own_table: Any, second: Any) -> Work:
-    """The work of a table and of its rebuild, whose bad rows were counted when they were read first."""
-    return work.read(own_table.properties()) + replace(work.read(second.properties()), bad={}, unmet={})
 
 
 def check_rolled_back(context: Context, pipeline: Pipeline, state: TableState) -> bool:

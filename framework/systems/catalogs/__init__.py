@@ -69,6 +69,14 @@ class Access:
     path_style: bool
 
 
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """Some files of a store."""
+
+    files: int = 0
+    bytes: int = 0
+
+
 @dataclass(frozen=True)
 class TableFiles(ABC):
     """The files of tables, wherever they are. A location is what Iceberg calls a file or a folder, such as `file:/lake/shop/orders`."""
@@ -112,8 +120,8 @@ class TableFiles(ABC):
         """The files in a folder that were last written before `time_limit` and whose names begin with `start`."""
 
     @abstractmethod
-    def file_count(self, folders: Iterable[str]) -> int:
-        """The number of files in folders."""
+    def stored(self, folders: Iterable[str]) -> Stored:
+        """The number and size of all files in folders. Raises OSError if they cannot be listed."""
 
     @abstractmethod
     def probe(self, folder: str) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from framework.systems.catalogs import ANY_TIME, PROBE, TableFiles
+from framework.systems.catalogs import ANY_TIME, PROBE, Stored, TableFiles
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,12 @@ class LocalFiles(TableFiles):
     def around(self, location: str) -> str:
         return self.path(self.root)
 
-    def file_count(self, folders: Iterable[str]) -> int:
-        return sum(1 for folder in folders for path in Path(folder).rglob("*") if path.is_file() and not _is_checksum(path))
+    def stored(self, folders: Iterable[str]) -> Stored:
+        sizes = []
+        for path in (Path(file) for folder in folders for file in self.older(folder)):
+            with suppress(FileNotFoundError):  # it is being deleted
+                sizes.append(path.stat().st_size)
+        return Stored(files=len(sizes), bytes=sum(sizes))
 
 
 def _is_checksum(path: Path) -> bool:

@@ -19,7 +19,7 @@ from framework.plan import SecretStore, Storage
 from framework.plan.storage import SCHEME
 from framework.systems import aws_policy, buckets
 from framework.systems.buckets import BucketLogin
-from framework.systems.catalogs import ANY_TIME, PROBE, Access, RequestFailed, TableFiles
+from framework.systems.catalogs import ANY_TIME, PROBE, Access, RequestFailed, Stored, TableFiles
 
 _SCHEMES = re.compile(r"^s3[an]?://")
 _TABLE = re.compile(r"s3://[^/]+/.*[^/]")
@@ -88,8 +88,9 @@ class S3Files(TableFiles):
             if changed < time_limit:
                 yield file
 
-    def file_count(self, folders: Iterable[str]) -> int:
-        return sum(1 for folder in folders for _ in self._listed(f"{self.path(folder).rstrip('/')}/"))
+    def stored(self, folders: Iterable[str]) -> Stored:
+        sizes = [size for folder in folders for _, _, size in self._listed(f"{self.path(folder).rstrip('/')}/")]
+        return Stored(files=len(sizes), bytes=sum(sizes))
 
     def probe(self, folder: str) -> None:
         bucket, key = self._parts(f"{folder.rstrip('/')}/{PROBE}{uuid.uuid4().hex[:8]}")

@@ -35,8 +35,8 @@ abstract class ColumnScan implements ScanBuilder, Scan, Batch, SupportsPushDownR
     wanted = schema;
   }
 
-  /** What Spark reads by such scans. */
-  record Table(String name, StructType schema, Function<StructType, ColumnScan> scan)
+  /** What Spark reads by such scans. `sizes` are of the messages that it reads, null where it reads none. */
+  record Table(String name, StructType schema, Function<StructType, ColumnScan> scan, MessageSizes sizes)
       implements org.apache.spark.sql.connector.catalog.Table, SupportsRead {
     @Override
     @SuppressWarnings("deprecation") // Spark calls this one

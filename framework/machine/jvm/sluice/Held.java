@@ -100,7 +100,7 @@ public final class Held {
       JavaRDD<InternalRow> rows = blocks.mapPartitions(each -> HeldScan.rows(columns, each));
       return spark.internalCreateDataFrame(rows.rdd(), schema, false);
     }
-    var table = new ColumnScan.Table("rows", schema, wanted -> new HeldScan(wanted, schema, blocks.rdd()));
+    var table = new ColumnScan.Table("rows", schema, wanted -> new HeldScan(wanted, schema, blocks.rdd()), null);
     return dataset(DataSourceV2Relation.create(table, Option.empty(), Option.empty(), CaseInsensitiveStringMap.empty(), Option.empty()));
   }
 

@@ -24,6 +24,7 @@ final class MessageRange implements AutoCloseable {
   private final long end;
   private List<ConsumerRecord<byte[], byte[]>> polled = List.of();
   private int at;
+  private long bytes;
   private boolean isDone;
 
   MessageRange(MessageSource.Settings settings, MessageSource.Offsets offsets) {
@@ -48,9 +49,15 @@ final class MessageRange implements AutoCloseable {
         isDone = true;
       } else {
         into[count++] = next;
+        bytes += Math.max(0, next.serializedKeySize()) + Math.max(0, next.serializedValueSize());
       }
     }
     return count;
+  }
+
+  /** The bytes of keys and values of the messages that were taken. */
+  long bytes() {
+    return bytes;
   }
 
   private void poll() {

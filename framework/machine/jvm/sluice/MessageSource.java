@@ -36,7 +36,8 @@ public final class MessageSource implements TableProvider {
   @Override
   public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> options) {
     JsonNode read = json(new CaseInsensitiveStringMap(options));
-    return new ColumnScan.Table(NAME, schema, columns -> new Reading(columns, read));
+    MessageSizes sizes = MessageSizes.begun();
+    return new ColumnScan.Table(NAME, schema, columns -> new Reading(columns, read, sizes), sizes);
   }
 
   private static JsonNode json(CaseInsensitiveStringMap options) {
@@ -93,10 +94,12 @@ public final class MessageSource implements TableProvider {
 
   private static final class Reading extends ColumnScan {
     private final JsonNode read;
+    private final MessageSizes sizes;
 
-    Reading(StructType schema, JsonNode read) {
+    Reading(StructType schema, JsonNode read, MessageSizes sizes) {
       super(NAME, schema);
       this.read = read;
+      this.sizes = sizes;
     }
 
     @Override
@@ -108,22 +111,24 @@ public final class MessageSource implements TableProvider {
 
     @Override
     public PartitionReaderFactory createReaderFactory() {
-      return new MessageReaders(Settings.of(read), readSchema());
+      return new MessageReaders(Settings.of(read), readSchema(), sizes);
     }
   }
 
   private static final class MessageReaders extends ColumnScan.Readers {
     private final Settings settings;
     private final StructType wanted;
+    private final MessageSizes sizes;
 
-    MessageReaders(Settings settings, StructType wanted) {
+    MessageReaders(Settings settings, StructType wanted, MessageSizes sizes) {
       this.settings = settings;
       this.wanted = wanted;
+      this.sizes = sizes;
     }
 
     @Override
     public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition task) {
-      return new Reader(settings, wanted, ((Task) task).ranges);
+      return new Reader(settings, wanted, ((Task) task).ranges, sizes);
     }
   }
 
@@ -131,12 +136,14 @@ public final class MessageSource implements TableProvider {
     private final Settings settings;
     private final MessageColumns columns;
     private final List<Offsets> ranges;
+    private final MessageSizes sizes;
     private int begun;
     private MessageRange range;
 
-    Reader(Settings settings, StructType wanted, List<Offsets> ranges) {
+    Reader(Settings settings, StructType wanted, List<Offsets> ranges, MessageSizes sizes) {
       this.settings = settings;
       this.ranges = ranges;
+      this.sizes = sizes;
       this.columns = new MessageColumns(wanted, settings.decodings, Consumers.MOST_MESSAGES);
     }
 
@@ -160,6 +167,7 @@ public final class MessageSource implements TableProvider {
     @Override
     public void close() {
       if (range != null) {
+        sizes.add(Map.entry(ranges.get(begun - 1), range.bytes()));
         range.close();
         range = null;
       }
