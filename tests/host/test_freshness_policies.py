@@ -241,8 +241,45 @@ def test_the_daemon_judges_a_real_run_of_an_export(folder: Path) -> None:
         job = defs.resolve_implicit_global_asset_job_def()
         assert job.execute_in_process(instance=instance, asset_selection=[key]).success
         assert judged() == "PASS"
+        assert downstream_of(key, instance, defs) == 0
         with freeze_time(datetime.now(timezone.utc) + timedelta(hours=3)):
             assert judged() == "FAIL"
+        assert downstream_of(key, instance, defs) == 1, "an asset of the project's own starts when it is late"
+
+
+def downstream_of(key: AssetKey, instance: DagsterInstance, defs: Definitions) -> int:
+    """How many assets start that are to start when an asset is late."""
+    from dagster import AssetsDefinition, AssetSpec, AutomationCondition, Definitions, evaluate_automation_conditions
+
+    late = AutomationCondition.any_deps_match(AutomationCondition.freshness_failed())
+    page = AssetsDefinition(specs=[AssetSpec("page", deps=[key], automation_condition=late)])
+    return evaluate_automation_conditions(Definitions.merge(defs, Definitions(assets=[page])), instance).total_requested
+
+
+def test_an_asset_starts_when_a_check_of_a_table_fails(folder: Path) -> None:
+    """Tables of topics in which messages may stop have no policy, and a check."""
+    from dagster import (
+        AssetCheckEvaluation,
+        AssetKey,
+        AssetsDefinition,
+        AssetSpec,
+        AutomationCondition,
+        DagsterInstance,
+        Definitions,
+        evaluate_automation_conditions,
+    )  # fmt: skip
+
+    defs = definitions("pipeline: p\nfrom: {topic: quiet}\ninto: {table: m.p}\nfresh_within: 15m\n")
+    key = AssetKey(["lake", "m", "p"])
+    fails = AutomationCondition.any_deps_match(AutomationCondition.any_checks_match(AutomationCondition.check_failed()))
+    page = AssetsDefinition(specs=[AssetSpec("page", deps=[key], automation_condition=fails.newly_true())])
+    merged = Definitions.merge(defs, Definitions(assets=[page]))
+    with DagsterInstance.ephemeral() as instance:
+        first = evaluate_automation_conditions(merged, instance)
+        instance.report_runless_asset_event(AssetCheckEvaluation(asset_key=key, check_name="fresh", passed=False, metadata={}))
+        second = evaluate_automation_conditions(merged, instance, cursor=first.cursor)
+        third = evaluate_automation_conditions(merged, instance, cursor=second.cursor)
+        assert (first.total_requested, second.total_requested, third.total_requested) == (0, 1, 0)
 
 
 def test_the_shipped_specs_have_freshness_policies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -155,10 +155,7 @@ def test_the_command_says_what_tables_cost() -> None:
     trades = next(line for line in lines if line.startswith("shop.trades"))
     assert "(3 days)" in trades and "1,000" in trades and "1.0 GiB" in trades and "3,600" in trades
     assert "EUR: storage " in done.output and "; prices of 2026-11-01" in done.output
-    assert (
-        "11.20 EUR in Tableflow: 1 topic and 1.0 GiB of messages, without storage; prices of 2026-10-01"
-        in done.output
-    )
+    assert "11.20 EUR in Tableflow: 1 topic and 1.0 GiB of messages, without storage; prices of 2026-10-01" in done.output
     document = json.loads(sluice("status", "--cost", "--days", "1", "--json").output)
     (copy, trades_document) = document["tables"]
     assert (document["days"], document["to"], copy["stored_bytes"]) == (1, today.isoformat(), None)

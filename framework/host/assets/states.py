@@ -1,5 +1,5 @@
 """A sensor that starts no runs: it reports the checks of each table when they change, so that Dagster shows which tables cannot run
-or are not fresh, and observes the topics.
+or are not fresh, and observes the topics and what other programs commit.
 
 *Guarantee* A check is reported while a run of its table waits or works, too: a queue that does not move hides no late table.
 """
@@ -22,7 +22,7 @@ from dagster import (
 
 from framework.base.amounts import counted
 from framework.base.clock import utc_now
-from framework.host.assets import check_records, checks, dead_runs, default_status, observed, streamed
+from framework.host.assets import check_records, checks, dead_runs, default_status, observed, other_commits, streamed
 from framework.host.assets.default_status import DefaultStatus
 from framework.host.assets.translator import Assets
 from framework.operations.observe.status import statuses
@@ -68,8 +68,11 @@ def sensor_of(
             *check_records.of_others(instance, expectations, streamed_keys),
         ]
         observed.observe(instance, assets.keys, table_statuses)
+        cursor = other_commits.observe(instance, assets.keys, table_statuses, context.cursor)
         return SensorResult(
-            asset_events=changed_evaluations, skip_reason=SkipReason(_tick(len(changed_evaluations), len(ended_runs)))
+            asset_events=changed_evaluations,
+            cursor=cursor,
+            skip_reason=SkipReason(_tick(len(changed_evaluations), len(ended_runs))),
         )
 
     return tell

@@ -1,0 +1,252 @@
+"""`build_sluice_alert_sensor`: it tells of failed runs and failed checks of a Dagster project, whichever library made them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dagster import (
+    AssetCheckEvaluation,
+    AssetCheckResult,
+    AssetCheckSeverity,
+    AssetCheckSpec,
+    AssetKey,
+    DagsterInstance,
+    Definitions,
+    MaterializeResult,
+    asset,
+    build_sensor_context,
+)
+
+from sluice.dagster import DagsterIncident, SluiceError, build_sluice_alert_sensor
+from tests.support.alerting import ORDERS, alert, mail_by
+from tests.support.mail_server import mail_server
+from tests.support.project import BASE
+from tests.support.shop import NOWHERE
+
+pytestmark = pytest.mark.slow
+
+
+@asset(check_specs=[AssetCheckSpec("plausible", asset="report")])
+def report():  # type: ignore[no-untyped-def]  # Dagster reads annotations, which are texts here
+    return MaterializeResult(check_results=[AssetCheckResult(check_name="plausible", passed=True)])
+
+
+@asset
+def broken_report() -> None:
+    raise ValueError("no such column: price")
+
+
+@pytest.fixture
+def instance() -> Iterator[DagsterInstance]:
+    with DagsterInstance.ephemeral() as ephemeral_instance:
+        yield ephemeral_instance
+
+
+class Ticks:
+    """The ticks of a sensor of a project with the assets above."""
+
+    def __init__(self, instance: DagsterInstance, *arguments: Any, **options: Any) -> None:
+        self.instance = instance
+        self.sensor = build_sluice_alert_sensor(*arguments, **options)
+        self.definitions = Definitions(assets=[report, broken_report], sensors=[self.sensor])
+        self.cursor: str | None = None
+
+    def __call__(self) -> str:
+        """One tick. Returns what its page says."""
+        context = build_sensor_context(self.instance, cursor=self.cursor, repository_def=self.definitions.get_repository_def())
+        result: Any = self.sensor.evaluate_tick(context)
+        self.cursor = result.cursor
+        return str(result.skip_message)
+
+    def run(self, name: str) -> str:
+        """A run of an asset. Returns its id."""
+        job = self.definitions.resolve_implicit_global_asset_job_def()
+        return job.execute_in_process(asset_selection=[AssetKey(name)], instance=self.instance, raise_on_error=False).run_id
+
+    def check(self, passed: bool, severity: AssetCheckSeverity = AssetCheckSeverity.ERROR) -> None:
+        """The result of a check as a sensor reports it, without a run."""
+        evaluation = AssetCheckEvaluation(
+            asset_key=AssetKey("report"),
+            check_name="plausible",
+            passed=passed,
+            metadata={},
+            severity=severity,
+            description="7 rows",
+        )
+        self.instance.report_runless_asset_event(evaluation)
+
+
+def test_a_failed_run_is_told_once(instance: DagsterInstance) -> None:
+    told: list[DagsterIncident] = []
+    tick = Ticks(instance, told.append)
+    tick.run("broken_report")
+    assert (tick(), told) == ("0 messages sent", []), "what failed before the sensor was turned on is old"
+    run_id = tick.run("broken_report")
+    tick.run("report")
+    assert (tick(), tick()) == ("1 message sent", "0 messages sent")
+    (incident,) = told
+    assert (incident.run_id, incident.key, incident.is_over) == (run_id, f"run/{run_id}", False)
+    assert incident.title == f"run {run_id[:8]} of __ASSET_JOB failed"
+    assert incident.text == "broken_report: ValueError: no such column: price"
+
+
+def test_the_first_failed_run_of_an_instance_is_told(instance: DagsterInstance) -> None:
+    told: list[DagsterIncident] = []
+    tick = Ticks(instance, told.append)
+    tick()
+    tick.run("broken_report")
+    tick()
+    assert len(told) == 1
+
+
+def test_a_check_without_a_run_is_told_when_it_fails_and_when_it_passes_again(instance: DagsterInstance) -> None:
+    told: list[DagsterIncident] = []
+    tick = Ticks(instance, told.append)
+    tick()
+    tick.check(passed=False)
+    assert (tick(), tick()) == ("1 message sent", "0 messages sent")
+    tick.check(passed=False)
+    assert tick() == "0 messages sent", "it still fails"
+    tick.check(passed=True)
+    assert (tick(), tick()) == ("1 message sent", "0 messages sent")
+    assert [(incident.title, incident.text, incident.is_over) for incident in told] == [
+        ("the check plausible of report fails", "7 rows", False),
+        ("the check plausible of report passes again", "", True),
+    ]
+    assert {(incident.asset, incident.check, incident.key) for incident in told} == {
+        ("report", "plausible", "check/report/plausible")
+    }
+
+
+def test_a_check_of_a_run_is_told(instance: DagsterInstance) -> None:
+    told: list[DagsterIncident] = []
+    tick = Ticks(instance, told.append)
+    tick.check(passed=False)
+    tick()
+    tick.run("report")
+    tick()
+    assert [incident.is_over for incident in told] == [False, True]
+
+
+def test_warnings_are_told_where_they_are_asked_for(instance: DagsterInstance) -> None:
+    errors: list[DagsterIncident] = []
+    warnings: list[DagsterIncident] = []
+    ticks = Ticks(instance, errors.append), Ticks(instance, warnings.append, warnings=True)
+    ticks[0].check(passed=False, severity=AssetCheckSeverity.WARN)
+    assert [tick() for tick in ticks] == ["0 messages sent", "1 message sent"]
+    assert (len(errors), len(warnings)) == (0, 1)
+
+
+def failing(times: int, told: list[DagsterIncident]) -> Callable[[DagsterIncident], None]:
+    """A receiver that fails so often."""
+    tries: list[DagsterIncident] = []
+
+    def tell(incident: DagsterIncident) -> None:
+        tries.append(incident)
+        if len(tries) <= times:
+            raise ConnectionError("no network")
+        told.append(incident)
+
+    return tell
+
+
+def test_what_could_not_be_sent_is_sent_by_a_later_tick(instance: DagsterInstance) -> None:
+    told: list[DagsterIncident] = []
+    tick = Ticks(instance, failing(3, told))
+    tick()
+    tick.run("broken_report")
+    tick.check(passed=False)
+    assert tick() == "0 messages sent; 2 messages could not be sent: the next tick tries again"
+    assert tick() == "1 message sent; 1 message could not be sent: the next tick tries again"
+    assert tick() == "1 message sent"
+    assert tick() == "0 messages sent"
+    assert {incident.key.partition("/")[0] for incident in told} == {"run", "check"} and len(told) == 2
+
+
+def test_a_check_that_passes_before_it_could_be_told_is_not_told(instance: DagsterInstance) -> None:
+    told: list[DagsterIncident] = []
+    tick = Ticks(instance, failing(1, told))
+    tick.check(passed=False)
+    tick()
+    tick.check(passed=True)
+    assert (tick(), told) == ("0 messages sent", [])
+
+
+def test_a_cursor_that_cannot_be_read_tells_once_more_what_fails(instance: DagsterInstance) -> None:
+    told: list[DagsterIncident] = []
+    tick = Ticks(instance, told.append)
+    tick.check(passed=False)
+    for cursor in (None, "no json", "[]", '{"colour": 1}'):
+        tick.cursor = cursor
+        assert tick() == "1 message sent"
+
+
+@pytest.fixture
+def specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kafka_away: None) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / ".sluice"))
+    folder = tmp_path / "specs"
+    folder.mkdir()
+    return folder
+
+
+def written(folder: Path, port: int, more: str = "") -> None:
+    (folder / "main.yaml").write_text(f"{BASE.format(bootstrap=NOWHERE)}---{ORDERS}{mail_by(port)}{more}")
+
+
+def test_an_alert_of_the_specs_names_who_is_told(specs: Path, instance: DagsterInstance) -> None:
+    told: list[DagsterIncident] = []
+    with mail_server() as (box, port):
+        written(specs, port, alert("failing"))
+        tick = Ticks(instance, told.append, alert="stopped", specs=specs)
+        tick()
+        run_id = tick.run("broken_report")
+        tick.check(passed=False)
+        assert tick() == "4 messages sent"
+    assert sorted(mail["Subject"] for mail in box.mails) == [
+        f"run {run_id[:8]} of __ASSET_JOB failed", "the check plausible of report fails",
+    ]  # fmt: skip
+    assert "broken_report: ValueError: no such column: price" in str(box.mails[0]) and len(told) == 2
+
+
+def test_one_receiver_that_is_away_holds_up_no_other(specs: Path, instance: DagsterInstance) -> None:
+    told: list[DagsterIncident] = []
+    written(specs, 1, alert("failing"))
+    tick = Ticks(instance, told.append, alert="stopped", specs=specs)
+    tick.check(passed=False)
+    for _ in range(2):
+        assert tick().endswith("1 message could not be sent: the next tick tries again")
+    assert len(told) == 1
+    tick.check(passed=True)
+    tick()
+    assert [incident.is_over for incident in told] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("more", "name", "says"),
+    [
+        ("", "stopped", "unknown-alert: there is no alert `stopped`"),
+        (alert("failing"), "stoped", "did you mean `stopped`?"),
+        (alert("failing", notify="[]"), "stopped", "nobody-is-told: the alert `stopped` has no `notify`"),
+    ],
+)
+def test_an_alert_that_tells_nobody_is_an_error_at_once(specs: Path, more: str, name: str, says: str) -> None:
+    written(specs, 1, more)
+    with pytest.raises(SluiceError) as raised:
+        build_sluice_alert_sensor(alert=name, specs=specs)
+    assert says in f"{raised.value}\n{raised.value.hint}"
+
+
+def test_broken_specs_do_not_end_the_load_of_a_project(specs: Path, instance: DagsterInstance) -> None:
+    written(specs, 1, alert("lat"))
+    tick = Ticks(instance, alert="stopped", specs=specs)
+    tick.check(passed=False)
+    assert tick() == "0 messages sent; 1 message could not be sent: the next tick tries again"
+
+
+def test_a_sensor_that_tells_nobody_is_refused() -> None:
+    with pytest.raises(SluiceError, match="nobody to tell"):
+        build_sluice_alert_sensor()
