@@ -1,9 +1,10 @@
-"""A follower of a table lags behind it for long."""
+"""A follower of a table, or an export, lags behind it for long."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import ClassVar
 
 from framework.base.errors import Problem, Where
@@ -12,7 +13,7 @@ from framework.documents.draft import Draft
 from framework.language.options import OptionGroup, option
 from framework.language.scalars import Duration
 from framework.plan import Pipeline
-from framework.plan.alert import Condition, TableFacts, Verdict
+from framework.plan.alert import Condition, FollowerFacts, TableFacts, Verdict
 from framework.plan.text import duration
 
 _ANY = "any"
@@ -20,41 +21,68 @@ _ANY = "any"
 
 @dataclass(frozen=True)
 class Options(OptionGroup):
-    """A follower, which a pipeline names in `also` or `publish`, lags behind its table for so long."""
+    """A follower, which a pipeline names in `also` or `publish`, lags behind its table for so long, or an export's file has been due for so
+    long."""
 
     known_by: ClassVar[str | None] = "behind"
 
-    behind: str = option("The topic or catalog that lags behind, `delta`, or `any` of them.", example="open_catalog")
+    behind: str = option(
+        "The topic, the catalog or the export that lags behind, `delta`, or `any` of them.", example="open_catalog"
+    )
     for_: Duration = option("For how long.", default=3600, example="1h", aka=["longer_than", "in"])
 
 
 def plan_condition(written: Options, _where: Where, pipelines: Sequence[Pipeline], draft: Draft) -> Condition:
-    names = [
+    followers = [
         word for pipeline in pipelines for follower in (*pipeline.also, *pipeline.published) for word in follower.title.split()
     ]
-    if any(kind == "export" and name == written.behind for kind, name in draft.written.names):
-        message, hint = (
-            "an alert for an export that is late is not in this version of Sluice",
-            "remove it: Dagster shows it on the export's page",
-        )
-        draft.problems.append(Problem(written.place("behind"), "not-in-this-version", message, hint))
-    elif not draft.lacks_pipelines and written.behind not in (*names, *([_ANY] if names else [])):
-        message = f"nothing that these pipelines name in `also` or `publish` is called `{written.behind}`"
+    exports = [
+        document.value
+        for document in draft.documents
+        if document.kind == "export" and document.value.pipeline.name in {pipeline.name for pipeline in pipelines}
+    ]
+    unscheduled = [export for export in exports if export.name == written.behind and export.schedule is None]
+    names = [*followers, *(export.name for export in exports if export.schedule)]
+    is_broken = ("export", written.behind) in draft.written.names and written.behind not in _planned_exports(draft)
+    if unscheduled and written.behind not in followers:
+        message = f"the export `{written.behind}` has no schedule, so it is never late"
+        hint = f"remove it, or write a `schedule` into the export `{written.behind}`"
+        draft.problems.append(Problem(written.place("behind"), "no-schedule", message, hint))
+    elif not draft.lacks_pipelines and not is_broken and written.behind not in (*names, *([_ANY] if names else [])):
+        message = f"these tables have no follower and no export of the name `{written.behind}`"
         hint = did_you_mean(written.behind, names, f"write `{_ANY}`" if names else "remove it: they have neither")
         draft.problems.append(Problem(written.place("behind"), "unknown-follower", message, hint))
     says = f"`{written.behind}` lags behind for {duration(written.for_)}"
     return Condition(type="behind", says=says, options=(written.behind, written.for_), judge=judge)
 
 
+def _planned_exports(draft: Draft) -> set[str]:
+    return {document.name for document in draft.documents if document.kind == "export"}
+
+
 def judge(condition: Condition, table: TableFacts) -> Verdict:
+    late = [*_late_exports(condition, table)]
+    if table.followers is not None:
+        late += _late_followers(condition, table, table.followers)
+    return "; ".join(late) or (None if table.followers is None else False)
+
+
+def _late_followers(condition: Condition, table: TableFacts, followers: Mapping[str, FollowerFacts]) -> Iterator[str]:
     """A follower that shows something meanwhile is not behind for long, however much waits."""
-    if table.followers is None:
-        return None
     name, seconds = condition.options
-    late = []
-    for title, follower in table.followers.items():
+    for title, follower in followers.items():
         if name in (_ANY, *title.split()):
             lasted = table.lasted(f"behind {title} {follower.snapshot}", follower.rows > 0)
             if follower.rows and lasted >= seconds:
-                late.append(f"the {title} lags behind by {follower.rows:,} for more than {duration(seconds)}")
-    return "; ".join(late) or False
+                yield f"the {title} lags behind by {follower.rows:,} for more than {duration(seconds)}"
+
+
+def _late_exports(condition: Condition, table: TableFacts) -> Iterator[str]:
+    """An export that has written no file yet is due by its schedule from the first look on."""
+    name, seconds = condition.options
+    for export_name, export in table.exports.items():
+        if name in (_ANY, export_name):
+            lasted = table.lasted(f"unwritten {export_name}", export.written is None)
+            late = export.late(table.time - timedelta(seconds=lasted))
+            if late is not None and late >= seconds:
+                yield f"a file of the export {export_name} has been due for more than {duration(seconds)}"

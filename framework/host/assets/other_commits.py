@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from typing import Any
 
 from dagster import AssetObservation, DagsterInstance
 
@@ -44,7 +45,7 @@ def _since(table: Metadata, sequence: int) -> Iterator[ForeignCommit]:
 
 
 def _observation(keys: AssetKeys, status: Status, commit: ForeignCommit) -> AssetObservation:
-    entries = {
+    entries: dict[str, Any] = {
         "commit_of": commit.author, "operation": commit.operation, "snapshot": str(commit.snapshot), "added_rows": commit.added,
         "deleted_rows": commit.deleted,
     }  # fmt: skip

@@ -13,10 +13,12 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
+from framework.base.clock import utc_now
 from framework.host.answers import Answer
 from framework.host.prometheus.families import families
 from framework.operations.metrics import StreamNow
 from framework.operations.observe.status import statuses
+from framework.operations.observe.waiting_times import WaitingTimes
 from framework.plan import Pipeline, Plan
 
 HOLD = 5.0  # seconds
@@ -30,6 +32,7 @@ class Page:
         self._plan, self._choose, self._stream = plan, choose, stream
         self._collected: tuple[Family, ...] = ()
         self._until = 0.0
+        self._waiting_times = WaitingTimes()
         # One thread collects for all who ask: it keeps its connections, and nobody collects twice. No process waits for it at its end.
         self._asked: Queue[Future[tuple[Family, ...]]] = Queue()
         threading.Thread(target=self._collect, name="metrics", daemon=True).start()
@@ -52,7 +55,8 @@ class Page:
     def _families(self) -> tuple[Family, ...]:
         if time.monotonic() >= self._until:
             plan = self._plan()
-            now = statuses(plan, self._choose(plan), maintenance=False)
+            now = tuple(map(self._waiting_times.noted, statuses(plan, self._choose(plan), maintenance=False)))
+            self._waiting_times.forget(utc_now())
             self._collected = tuple(families(now, self._stream() if self._stream else None))
             self._until = time.monotonic() + HOLD
         return self._collected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
@@ -18,6 +18,7 @@ from framework.core.rules.journal import CHECKED, FailedRun, RunRecord
 from framework.core.rules.protocol import BORN, Position
 from framework.core.rules.work import Work
 from framework.core.run import leases
+from framework.operations.observe.export_states import ExportState, export_states
 from framework.operations.observe.followers import FollowerState, follower_states
 from framework.operations.observe.progress import PipelineProgress, newest_event_in, read_progress, table_progress
 from framework.plan import Pipeline, Plan
@@ -55,7 +56,9 @@ class Status:
     fresh: bool | None
     maintenance: tuple[Due, ...] = ()  # the maintenance that the next run does
     followers: tuple[FollowerState, ...] = ()
+    exports: tuple[ExportState, ...] = ()
     streamed_by: str | None = None  # the process of this machine that keeps the table up to date
+    waited: Mapping[str, float] = field(default_factory=dict)  # seconds, by partition, where the process has looked before
     is_lag_known: bool = True  # what waits for it, and for the tables that it reads
 
     @property
@@ -137,7 +140,10 @@ def _status(plan: Plan, pipeline: Pipeline, progresses: Mapping[str, PipelinePro
             followers = tuple(follower_states(pipeline, progress.table_metadata, record))
     status = status_from(pipeline, progress, record, latest_event, current_time, waits_before)
     lags = [progress.lag, *(progresses[writer.name].lag for writer in _upstream(plan, pipeline))]
-    return replace(status, followers=followers, streamed_by=leases.owner(pipeline.journal_name), is_lag_known=None not in lags)
+    return replace(
+        status, followers=followers, exports=tuple(export_states(plan, pipeline)),
+        streamed_by=leases.owner(pipeline.journal_name), is_lag_known=None not in lags,
+    )  # fmt: skip
 
 
 def status_from(

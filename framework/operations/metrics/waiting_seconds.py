@@ -1,0 +1,20 @@
+"""How long the oldest message has waited that no batch has read yet, in each partition. Not older than the first look of a process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from framework.operations.metrics import Sample, TableMetric
+from framework.operations.observe.status import Status
+
+
+def _of(status: Status) -> Iterator[Sample]:
+    yield from (Sample(seconds, partition) for partition, seconds in status.waited.items())
+
+
+METRIC = TableMetric(
+    doc="How long the oldest message has waited that no batch has read yet, in each partition. Not older than the first look of a process.",
+    unit="second",
+    of=_of,
+    label="source",
+)
