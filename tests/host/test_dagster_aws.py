@@ -68,9 +68,7 @@ def test_the_log_of_a_run_lands_in_the_bucket_that_dagster_yaml_names(folder: Pa
 
     monkeypatch.setenv("SLUICE_HOME", str(folder / ".sluice"))
     settings = dagster_home() / "dagster.yaml"
-    configuration = settings.read_text() + block("howto/production.md", "yml", "S3ComputeLogManager").replace(
-        "my-logs", s3.BUCKET
-    )
+    configuration = settings.read_text() + block("dagster.md", "yml", "S3ComputeLogManager").replace("my-logs", s3.BUCKET)
     settings.write_text(configuration)
     Path("mine.py").write_text(MINE)
     materialize(folder, "exports/weekly")

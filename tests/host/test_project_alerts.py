@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from sluice.dagster import DagsterIncident, SluiceError, build_sluice_alert_sens
 from tests.support.alerting import ORDERS, alert, mail_by
 from tests.support.mail_server import mail_server
 from tests.support.project import BASE
+from tests.support.repository import ROOT
 from tests.support.shop import NOWHERE
 
 pytestmark = pytest.mark.slow
@@ -80,31 +82,31 @@ class Ticks:
 
 
 def test_a_failed_run_is_told_once(instance: DagsterInstance) -> None:
-    told: list[DagsterIncident] = []
-    tick = Ticks(instance, told.append)
+    incidents: list[DagsterIncident] = []
+    tick = Ticks(instance, incidents.append)
     tick.run("broken_report")
-    assert (tick(), told) == ("0 messages sent", []), "what failed before the sensor was turned on is old"
+    assert (tick(), incidents) == ("0 messages sent", []), "what failed before the sensor was turned on is old"
     run_id = tick.run("broken_report")
     tick.run("report")
     assert (tick(), tick()) == ("1 message sent", "0 messages sent")
-    (incident,) = told
+    (incident,) = incidents
     assert (incident.run_id, incident.key, incident.is_over) == (run_id, f"run/{run_id}", False)
     assert incident.title == f"run {run_id[:8]} of __ASSET_JOB failed"
     assert incident.text == "broken_report: ValueError: no such column: price"
 
 
 def test_the_first_failed_run_of_an_instance_is_told(instance: DagsterInstance) -> None:
-    told: list[DagsterIncident] = []
-    tick = Ticks(instance, told.append)
+    incidents: list[DagsterIncident] = []
+    tick = Ticks(instance, incidents.append)
     tick()
     tick.run("broken_report")
     tick()
-    assert len(told) == 1
+    assert len(incidents) == 1
 
 
 def test_a_check_without_a_run_is_told_when_it_fails_and_when_it_passes_again(instance: DagsterInstance) -> None:
-    told: list[DagsterIncident] = []
-    tick = Ticks(instance, told.append)
+    incidents: list[DagsterIncident] = []
+    tick = Ticks(instance, incidents.append)
     tick()
     tick.check(passed=False)
     assert (tick(), tick()) == ("1 message sent", "0 messages sent")
@@ -112,23 +114,23 @@ def test_a_check_without_a_run_is_told_when_it_fails_and_when_it_passes_again(in
     assert tick() == "0 messages sent", "it still fails"
     tick.check(passed=True)
     assert (tick(), tick()) == ("1 message sent", "0 messages sent")
-    assert [(incident.title, incident.text, incident.is_over) for incident in told] == [
+    assert [(incident.title, incident.text, incident.is_over) for incident in incidents] == [
         ("the check plausible of report fails", "7 rows", False),
         ("the check plausible of report passes again", "", True),
     ]
-    assert {(incident.asset, incident.check, incident.key) for incident in told} == {
+    assert {(incident.asset, incident.check, incident.key) for incident in incidents} == {
         ("report", "plausible", "check/report/plausible")
     }
 
 
 def test_a_check_of_a_run_is_told(instance: DagsterInstance) -> None:
-    told: list[DagsterIncident] = []
-    tick = Ticks(instance, told.append)
+    incidents: list[DagsterIncident] = []
+    tick = Ticks(instance, incidents.append)
     tick.check(passed=False)
     tick()
     tick.run("report")
     tick()
-    assert [incident.is_over for incident in told] == [False, True]
+    assert [incident.is_over for incident in incidents] == [False, True]
 
 
 def test_warnings_are_told_where_they_are_asked_for(instance: DagsterInstance) -> None:
@@ -140,7 +142,7 @@ def test_warnings_are_told_where_they_are_asked_for(instance: DagsterInstance) -
     assert (len(errors), len(warnings)) == (0, 1)
 
 
-def failing(times: int, told: list[DagsterIncident]) -> Callable[[DagsterIncident], None]:
+def failing(times: int, incidents: list[DagsterIncident]) -> Callable[[DagsterIncident], None]:
     """A receiver that fails so often."""
     tries: list[DagsterIncident] = []
 
@@ -148,14 +150,14 @@ def failing(times: int, told: list[DagsterIncident]) -> Callable[[DagsterInciden
         tries.append(incident)
         if len(tries) <= times:
             raise ConnectionError("no network")
-        told.append(incident)
+        incidents.append(incident)
 
     return tell
 
 
 def test_what_could_not_be_sent_is_sent_by_a_later_tick(instance: DagsterInstance) -> None:
-    told: list[DagsterIncident] = []
-    tick = Ticks(instance, failing(3, told))
+    incidents: list[DagsterIncident] = []
+    tick = Ticks(instance, failing(3, incidents))
     tick()
     tick.run("broken_report")
     tick.check(passed=False)
@@ -163,21 +165,21 @@ def test_what_could_not_be_sent_is_sent_by_a_later_tick(instance: DagsterInstanc
     assert tick() == "1 message sent; 1 message could not be sent: the next tick tries again"
     assert tick() == "1 message sent"
     assert tick() == "0 messages sent"
-    assert {incident.key.partition("/")[0] for incident in told} == {"run", "check"} and len(told) == 2
+    assert {incident.key.partition("/")[0] for incident in incidents} == {"run", "check"} and len(incidents) == 2
 
 
 def test_a_check_that_passes_before_it_could_be_told_is_not_told(instance: DagsterInstance) -> None:
-    told: list[DagsterIncident] = []
-    tick = Ticks(instance, failing(1, told))
+    incidents: list[DagsterIncident] = []
+    tick = Ticks(instance, failing(1, incidents))
     tick.check(passed=False)
     tick()
     tick.check(passed=True)
-    assert (tick(), told) == ("0 messages sent", [])
+    assert (tick(), incidents) == ("0 messages sent", [])
 
 
 def test_a_cursor_that_cannot_be_read_tells_once_more_what_fails(instance: DagsterInstance) -> None:
-    told: list[DagsterIncident] = []
-    tick = Ticks(instance, told.append)
+    incidents: list[DagsterIncident] = []
+    tick = Ticks(instance, incidents.append)
     tick.check(passed=False)
     for cursor in (None, "no json", "[]", '{"colour": 1}'):
         tick.cursor = cursor
@@ -198,10 +200,10 @@ def written(folder: Path, port: int, more: str = "") -> None:
 
 
 def test_an_alert_of_the_specs_names_who_is_told(specs: Path, instance: DagsterInstance) -> None:
-    told: list[DagsterIncident] = []
+    incidents: list[DagsterIncident] = []
     with mail_server() as (box, port):
         written(specs, port, alert("failing"))
-        tick = Ticks(instance, told.append, alert="stopped", specs=specs)
+        tick = Ticks(instance, incidents.append, alert="stopped", specs=specs)
         tick()
         run_id = tick.run("broken_report")
         tick.check(passed=False)
@@ -209,20 +211,20 @@ def test_an_alert_of_the_specs_names_who_is_told(specs: Path, instance: DagsterI
     assert sorted(mail["Subject"] for mail in box.mails) == [
         f"run {run_id[:8]} of __ASSET_JOB failed", "the check plausible of report fails",
     ]  # fmt: skip
-    assert "broken_report: ValueError: no such column: price" in str(box.mails[0]) and len(told) == 2
+    assert "broken_report: ValueError: no such column: price" in str(box.mails[0]) and len(incidents) == 2
 
 
 def test_one_receiver_that_is_away_holds_up_no_other(specs: Path, instance: DagsterInstance) -> None:
-    told: list[DagsterIncident] = []
+    incidents: list[DagsterIncident] = []
     written(specs, 1, alert("failing"))
-    tick = Ticks(instance, told.append, alert="stopped", specs=specs)
+    tick = Ticks(instance, incidents.append, alert="stopped", specs=specs)
     tick.check(passed=False)
     for _ in range(2):
         assert tick().endswith("1 message could not be sent: the next tick tries again")
-    assert len(told) == 1
+    assert len(incidents) == 1
     tick.check(passed=True)
     tick()
-    assert [incident.is_over for incident in told] == [False, True]
+    assert [incident.is_over for incident in incidents] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -250,3 +252,18 @@ def test_broken_specs_do_not_end_the_load_of_a_project(specs: Path, instance: Da
 def test_a_sensor_that_tells_nobody_is_refused() -> None:
     with pytest.raises(SluiceError, match="nobody to tell"):
         build_sluice_alert_sensor()
+
+
+def test_the_code_in_the_docs_tells(instance: DagsterInstance, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / "docs" / "dagster.md").read_text(encoding="utf-8")
+    (code,) = [
+        block
+        for block in re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        if "build_sluice_alert_sensor" in block
+    ]
+    names: dict[str, Any] = {}
+    exec(code, names)
+    names["tell"](DagsterIncident(key="k", title="the check fresh of a fails", text="late", is_over=True))
+    assert capsys.readouterr().out == "over: the check fresh of a fails\nlate\n"
+    (sensor,) = names["defs"].sensors
+    assert sensor.name == "sluice_alerts" and str(sensor.default_status) == "DefaultSensorStatus.RUNNING"

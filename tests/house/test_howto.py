@@ -84,6 +84,7 @@ def test_there_are_specs() -> None:
         "another-kafka.md",
         "buckets.md",
         "cluster.md",
+        "cost.md",
         "debezium.md",
         "delta.md",
         "duplicates.md",

@@ -1,4 +1,4 @@
-"""What storage, requests and processors cost. `sluice status --cost` says with it what tables cost in money.
+"""The prices of storage, requests and processors, by which `sluice status --cost` says what tables cost in money.
 
 There are no built-in prices, since they differ by region and contract: copy those of your bill, and the day on which you did.
 """

@@ -58,8 +58,8 @@ Tell = Callable[[DagsterIncident], object]
 
 @dataclass(kw_only=True)
 class _Memory:
-    """What was told to which receivers. `cursor` is that of the last failed run, `runs` are those of which somebody has yet to be told,
-    `checks` those that fail."""
+    """The incidents that were told, and to which receivers. `cursor` is that of the last failed run, `runs` are those of which somebody
+    has yet to be told, `checks` those that fail."""
 
     cursor: str | None = None
     runs: dict[str, list[str]] = field(default_factory=dict)
@@ -95,13 +95,13 @@ def build_sluice_alert_sensor(
         name=name, minimum_interval_seconds=minimum_interval_seconds, default_status=statuses.of_sensors(default_status),
         description="Tells of failed runs and failed checks of this code location.",
     )  # fmt: skip
-    def look(context: SensorEvaluationContext) -> SensorResult:
-        return _Look(context, receivers, warnings).result()
+    def tell_all(context: SensorEvaluationContext) -> SensorResult:
+        return _Tick(context, receivers, warnings).result()
 
-    return look
+    return tell_all
 
 
-class _Look:
+class _Tick:
     """One tick of the sensor."""
 
     def __init__(self, context: SensorEvaluationContext, receivers: Mapping[str, Tell], warnings: bool) -> None:

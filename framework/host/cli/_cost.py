@@ -1,4 +1,4 @@
-"""What tables cost, as columns, lines and JSON."""
+"""The cost of tables, as columns, lines and JSON."""
 
 from __future__ import annotations
 

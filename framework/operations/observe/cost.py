@@ -31,7 +31,7 @@ _AT_ONCE = 8  # tables
 
 @dataclass(frozen=True, kw_only=True)
 class Money:
-    """What something costs."""
+    """The price of a table, by its parts."""
 
     storage: float = 0.0
     requests: float = 0.0
