@@ -28,11 +28,9 @@ from framework.base.errors import Problem, SluiceError as SluiceError, SpecError
 from framework.base.home import environment_of
 from framework.host.assets import build_sluice_definitions as build_sluice_definitions
 from framework.host.assets.default_status import DefaultStatus as DefaultStatus
+from framework.host.assets.incidents import DagsterIncident as DagsterIncident
 from framework.host.assets.loading import Strict as Strict
-from framework.host.assets.project_alerts import (
-    DagsterIncident as DagsterIncident,
-    build_sluice_alert_sensor as build_sluice_alert_sensor,
-)
+from framework.host.assets.project_alerts import build_sluice_alert_sensor as build_sluice_alert_sensor
 from framework.host.assets.spark_resource import SluiceSparkResource as SluiceSparkResource
 from framework.host.assets.translator import SluiceAsset as SluiceAsset, SluiceTranslator as SluiceTranslator
 

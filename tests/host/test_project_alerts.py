@@ -181,7 +181,7 @@ def test_a_cursor_that_cannot_be_read_tells_once_more_what_fails(instance: Dagst
     incidents: list[DagsterIncident] = []
     tick = Ticks(instance, incidents.append)
     tick.check(passed=False)
-    for cursor in (None, "no json", "[]", '{"colour": 1}'):
+    for cursor in (None, "no json", "[]", '{"colour": 1}', '{"runs": [], "checks": 3}'):
         tick.cursor = cursor
         assert tick() == "1 message sent"
 

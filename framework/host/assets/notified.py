@@ -19,7 +19,7 @@ from framework.plan.notice import Incident, Notice, NoticeContent, PartlySent
 from framework.plan.topic import SecretStore
 
 if TYPE_CHECKING:
-    from framework.host.assets.project_alerts import DagsterIncident
+    from framework.host.assets.incidents import DagsterIncident
 
 
 def notified(name: str, specs: Path, env: str | None) -> dict[str, Callable[[DagsterIncident], None]]:

@@ -30,27 +30,12 @@ from dagster import (
 
 from framework.base.amounts import counted
 from framework.base.errors import SluiceError
-from framework.host.assets import check_records, default_status as statuses
+from framework.host.assets import check_records, default_status as statuses, incidents
 from framework.host.assets.default_status import DefaultStatus
+from framework.host.assets.incidents import DagsterIncident
 from framework.host.assets.notified import notified
 
 _MOST = 100  # failed runs of one tick; the next one tells of the others
-_LONGEST_TEXT = 2000  # characters
-_CHECK = "check/"  # the beginning of the keys of checks
-
-
-@dataclass(frozen=True, kw_only=True)
-class DagsterIncident:
-    """A failed run, or a check that fails or, with `is_over`, passes again. `key` is the same from its beginning to its end; `title` is one
-    line, `text` the error or the check's description."""
-
-    key: str
-    title: str
-    text: str
-    is_over: bool = False
-    run_id: str | None = None
-    asset: str | None = None
-    check: str | None = None
 
 
 Tell = Callable[[DagsterIncident], object]
@@ -131,7 +116,7 @@ class _Tick:
         for run_id, told in list(self._memory.runs.items()):
             run = self._instance.get_run_by_id(run_id)
             if run is not None and _is_here(run, self._context):
-                told += self._tell(_of_run(self._instance, run), self._receivers.keys() - told)
+                told += self._tell(incidents.of_run(self._instance, run), self._receivers.keys() - told)
             if run is None or not _is_here(run, self._context) or not self._receivers.keys() - told:
                 del self._memory.runs[run_id]
 
@@ -139,7 +124,7 @@ class _Tick:
         failing = {incident.key: incident for incident in self._failing()}
         for key, told in list(self._memory.checks.items()):
             if key not in failing:
-                sent = self._tell(_over(key), self._receivers.keys() & told)
+                sent = self._tell(incidents.over(key), self._receivers.keys() & told)
                 self._memory.checks[key] = [name for name in told if name in self._receivers and name not in sent]
                 if not self._memory.checks[key]:
                     del self._memory.checks[key]
@@ -149,17 +134,13 @@ class _Tick:
 
     def _failing(self) -> Iterator[DagsterIncident]:
         """The checks that fail. One that a run is going to evaluate, or whose run died, is as it was before."""
-        for key, record in check_records.latest(self._instance, sorted(self._keys(), key=_text)).items():
+        for key, record in check_records.latest(self._instance, sorted(self._keys(), key=incidents.key_of)).items():
             evaluation = check_records.shown_evaluation(self._instance, record)
             if evaluation is None or evaluation.passed:
                 continue
             if evaluation.severity is AssetCheckSeverity.WARN and not self._warnings:
                 continue
-            path = key.asset_key.to_user_string()
-            yield DagsterIncident(
-                key=f"{_CHECK}{_text(key)}", title=f"the check {key.name} of {path} fails",
-                text=(evaluation.description or "")[:_LONGEST_TEXT], asset=path, check=key.name,
-            )  # fmt: skip
+            yield incidents.of_check(key, evaluation)
 
     def _keys(self) -> Iterator[AssetCheckKey]:
         repository = self._context.repository_def
@@ -180,26 +161,12 @@ class _Tick:
         return told
 
 
-def _over(key: str) -> DagsterIncident:
-    asset, _, check = key.removeprefix(_CHECK).rpartition("/")
-    return DagsterIncident(
-        key=key, title=f"the check {check} of {asset} passes again", text="", is_over=True, asset=asset, check=check
-    )
-
-
-def _of_run(instance: DagsterInstance, run: DagsterRun) -> DagsterIncident:
-    title = f"run {run.run_id[:8]} of {run.job_name} failed"
-    return DagsterIncident(key=f"run/{run.run_id}", run_id=run.run_id, title=title, text=_cause(instance, run))
-
-
-def _text(key: AssetCheckKey) -> str:
-    return f"{key.asset_key.to_user_string()}/{key.name}"
-
-
 def _read(cursor: str | None) -> _Memory:
     """The memory of a cursor. One that cannot be read is empty: then what fails is told once more."""
     with suppress(ValueError, TypeError):
-        return _Memory(**json.loads(cursor or "{}"))
+        memory = _Memory(**json.loads(cursor or "{}"))
+        if isinstance(memory.runs, dict) and isinstance(memory.checks, dict):
+            return memory
     return _Memory()
 
 
@@ -207,17 +174,3 @@ def _is_here(run: DagsterRun, context: SensorEvaluationContext) -> bool:
     """Whether a run is of the sensor's code location. One that was started in this process has no origin."""
     origin, here = run.remote_job_origin, context.code_location_origin
     return origin is None or here is None or origin.repository_origin.code_location_origin.location_name == here.location_name
-
-
-def _cause(instance: DagsterInstance, run: DagsterRun) -> str:
-    """The errors of the steps that failed, or why the run did."""
-    failed_steps = instance.get_records_for_run(run.run_id, of_type=DagsterEventType.STEP_FAILURE, limit=5).records
-    texts = []
-    for record in failed_steps or instance.get_records_for_run(run.run_id, of_type=DagsterEventType.RUN_FAILURE, limit=1).records:
-        entry = record.event_log_entry
-        data = entry.dagster_event.event_specific_data if entry.dagster_event else None
-        error = getattr(data, "error", None)
-        cause = getattr(error, "cause", None) or error
-        message = cause.message.strip() if cause else entry.message
-        texts.append(f"{entry.step_key}: {message}" if entry.step_key else message)
-    return "\n".join(texts)[:_LONGEST_TEXT]
