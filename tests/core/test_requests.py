@@ -43,6 +43,7 @@ class InStore(Project):
 def test_requests_are_counted(project: Project, quick_store: str, write: str, monkeypatch: pytest.MonkeyPatch) -> None:
     login(monkeypatch)
     project.__class__ = InStore
+    assert isinstance(project, InStore)
     project.template = project.template.replace("{namespace}.trades}}", f"{{namespace}}.trades, write: {write}}}}}")
     project.make_topic(partitions=1)
     requests: Counter[str] = Counter()
