@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, TypeAlias
 
 from framework.base.errors import Where
@@ -38,22 +37,13 @@ class FollowerFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportFacts:
-    """When an export wrote its last file, None where it has written none. `late(since)`: the seconds for which a file has been due,
-    if it is known `since` when there is none."""
-
-    written: datetime | None
-    late: Callable[[datetime | None], float | None]
-
-
-@dataclass(frozen=True, kw_only=True)
 class TableFacts:
     """A table at one moment, as conditions judge it. What is None is unknown.
 
     `trouble`: what keeps it from its work; `unanswered`: all of it is that Kafka or the catalog does not answer now. `followers`: those of
-    the table, by their titles. `exports`: those with a schedule, by their names. `grown(name, seconds)`: how much a sum of its batches has
-    grown in these last seconds. `counted(where, seconds)`: its rows of these last seconds for which a condition holds. `lasted(name,
-    holds)`: for how many seconds something has held, each time that it was asked.
+    the table, by their titles. `exports`: for how many seconds a file of each export with a schedule has been due. `grown(name, seconds)`:
+    how much a sum of its batches has grown in these last seconds. `counted(where, seconds)`: its rows of these last seconds for which a
+    condition holds. `lasted(name, holds)`: for how many seconds something has held, each time that it was asked.
     """
 
     pipeline: Pipeline
@@ -64,8 +54,7 @@ class TableFacts:
     trouble: tuple[Trouble, ...]
     unanswered: bool
     followers: Mapping[str, FollowerFacts] | None
-    exports: Mapping[str, ExportFacts]
-    time: datetime
+    exports: Mapping[str, float | None]
     grown: Callable[[str, float], float | None]
     counted: Callable[[str, float], int | None]
     lasted: Callable[[str, bool], float]

@@ -112,12 +112,20 @@ def test_forty_days_are_kept_in_little_space() -> None:
     assert len(properties[daily_work.PROPERTY]) < 4000
 
 
+def test_days_that_a_wrong_clock_put_into_the_future_go() -> None:
+    properties: dict[str, str] = {}
+    time = datetime(2026, 11, 30, tzinfo=timezone.utc)
+    for days in (400, 1, 0):
+        properties = daily_work.with_batch(properties, BATCH, time + timedelta(days=days))
+    assert daily_work.read(properties) == {date(2026, 12, 1): DAY, date(2026, 11, 30): DAY}
+
+
 def test_a_rebuild_adds_its_own_days() -> None:
     time = datetime(2026, 11, 30, tzinfo=timezone.utc)
     own = daily_work.with_batch({}, replace(BATCH, bad={"undecodable": 1}), time - timedelta(days=1))
     second = daily_work.with_batch({}, replace(BATCH, bad={"undecodable": 1}), time)
     properties = daily_work.with_rebuild(own, second)
-    assert daily_work.read(properties) == {date(2026, 11, 29): DAY, date(2026, 11, 30): DAY}
+    assert daily_work.read(properties) == {date(2026, 11, 29): DAY, date(2026, 11, 30): replace(DAY, read_bytes=0)}
     assert work.read(properties).bad == {"undecodable": 1}
 
 

@@ -10,7 +10,7 @@ import pytest
 from dagster import AssetKey, DagsterInstance, build_sensor_context
 
 from framework.core.rules import refusals
-from framework.host.assets import build_sluice_definitions
+from framework.host.assets import build_sluice_definitions, other_commits
 from framework.plan import Plan
 from tests.support.project import plan_for
 from tests.support.shop import NOWHERE, append, catalog, made_by_hand, specs
@@ -69,6 +69,35 @@ def test_each_commit_of_another_program_is_observed_once(plan: Plan, instance: D
     catalog().load_table("shop.trades").delete("n = 1")
     tick(instance, cursor)
     assert [operation for _, operation, *_ in observed(instance)[2:]] == ["delete"]
+
+
+def test_what_another_program_publishes_from_a_branch_is_observed(plan: Plan, instance: DagsterInstance) -> None:
+    made_by_hand(refusals.owner(plan.pipelines[0]))
+    table = catalog().load_table("shop.trades")
+    main = table.current_snapshot()
+    assert main is not None
+    table.manage_snapshots().create_branch(snapshot_id=main.snapshot_id, branch_name="audit").commit()
+    table.append(table.scan().to_arrow(), branch="audit")
+    cursor = tick(instance, None)
+    audited = catalog().load_table("shop.trades").metadata.refs["audit"].snapshot_id
+    table = catalog().load_table("shop.trades")
+    table.manage_snapshots().remove_branch("audit").create_branch(snapshot_id=audited, branch_name="main").commit()
+    assert snapshot() == str(audited)
+    tick(instance, cursor)
+    assert [number for *_, number in observed(instance)] == [str(audited)]
+
+
+def test_a_summary_that_cannot_be_read_ends_no_tick(plan: Plan, instance: DagsterInstance) -> None:
+    made_by_hand(refusals.owner(plan.pipelines[0]))
+    cursor = tick(instance, None)
+    append("trades")
+    with pytest.MonkeyPatch.context() as patch:
+        # PyIceberg, which writes this table, counts rightly.
+        patch.setattr(other_commits, "foreign_commits", lambda _table: iter([int("many")]))
+        cursor = tick(instance, cursor)
+    append("trades")
+    tick(instance, cursor)
+    assert [number for *_, number in observed(instance)] == [snapshot()]
 
 
 def test_another_table_of_the_name_begins_anew(plan: Plan, instance: DagsterInstance) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +25,7 @@ from dagster import (
     build_sensor_context,
 )
 
+from framework.host.assets import project_alerts, telling
 from sluice.dagster import DagsterIncident, SluiceError, build_sluice_alert_sensor
 from tests.support.alerting import ORDERS, alert, mail_by
 from tests.support.mail_server import mail_server
@@ -33,6 +38,8 @@ pytestmark = pytest.mark.slow
 
 @asset(check_specs=[AssetCheckSpec("plausible", asset="report")])
 def report():  # type: ignore[no-untyped-def]  # Dagster reads annotations, which are texts here
+    if "REPORT" in os.environ:
+        raise ValueError("it breaks")
     return MaterializeResult(check_results=[AssetCheckResult(check_name="plausible", passed=True)])
 
 
@@ -47,8 +54,18 @@ def instance() -> Iterator[DagsterInstance]:
         yield ephemeral_instance
 
 
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets a minute pass with each tick."""
+    Ticks.count = 0
+    # A receiver that failed rests for longer than a test.
+    monkeypatch.setattr(telling, "utc_now", lambda: datetime(2026, 11, 30, tzinfo=timezone.utc) + timedelta(minutes=Ticks.count))
+
+
 class Ticks:
     """The ticks of a sensor of a project with the assets above."""
+
+    count = 0
 
     def __init__(self, instance: DagsterInstance, *arguments: Any, **options: Any) -> None:
         self.instance = instance
@@ -58,6 +75,7 @@ class Ticks:
 
     def __call__(self) -> str:
         """One tick. Returns what its page says."""
+        Ticks.count += 1
         context = build_sensor_context(self.instance, cursor=self.cursor, repository_def=self.definitions.get_repository_def())
         result: Any = self.sensor.evaluate_tick(context)
         self.cursor = result.cursor
@@ -133,6 +151,70 @@ def test_a_check_of_a_run_is_told(instance: DagsterInstance) -> None:
     assert [incident.is_over for incident in incidents] == [False, True]
 
 
+def test_a_run_that_did_not_come_to_a_check_does_not_end_its_incident(instance: DagsterInstance) -> None:
+    incidents: list[DagsterIncident] = []
+    tick = Ticks(instance, incidents.append)
+    tick()
+    tick.check(passed=False)
+    tick()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REPORT", "breaks")  # before its check is evaluated
+        tick.run("report")
+    tick(), tick()
+    assert [incident.title.partition(" ")[0] + " " * incident.is_over for incident in incidents] == ["the", "run"]
+    tick.run("report")
+    tick()
+    assert [incident.is_over for incident in incidents] == [False, False, True]
+
+
+def test_a_check_that_only_warns_now_is_over(instance: DagsterInstance) -> None:
+    incidents: list[DagsterIncident] = []
+    tick = Ticks(instance, incidents.append)
+    tick.check(passed=False)
+    tick()
+    tick.check(passed=False, severity=AssetCheckSeverity.WARN)
+    tick(), tick()
+    assert [incident.title for incident in incidents] == [
+        "the check plausible of report fails", "the check plausible of report only warns now",
+    ]  # fmt: skip
+
+
+def test_a_check_that_is_not_in_the_code_any_more_is_forgotten(instance: DagsterInstance) -> None:
+    incidents: list[DagsterIncident] = []
+    tick = Ticks(instance, incidents.append)
+    tick.check(passed=False)
+    tick()
+    tick.definitions = Definitions(assets=[broken_report], sensors=[tick.sensor])
+    tick()
+    assert len(incidents) == 1 and json.loads(tick.cursor or "")["checks"] == {}
+
+
+def test_a_tick_sends_for_twenty_seconds_and_the_next_one_goes_on(
+    instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    incidents: list[DagsterIncident] = []
+    tick = Ticks(instance, incidents.append)
+    tick()
+    for _ in range(4):
+        tick.run("broken_report")
+    seconds = iter([0, 5, 15, 25, 35, 0, 5, 10])  # at the beginning of a tick, and before each message
+    monkeypatch.setattr(telling, "time", SimpleNamespace(monotonic=lambda: next(seconds)))  # a slow receiver would take as long
+    assert [tick(), tick()] == ["2 messages sent", "2 messages sent"]
+    assert len({incident.run_id for incident in incidents}) == 4
+
+
+def test_of_many_runs_that_cannot_be_told_the_newest_are_kept(instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(project_alerts, "_KEPT", 2)  # as of two hundred
+    incidents: list[DagsterIncident] = []
+    tick = Ticks(instance, failing(1, incidents))
+    tick()
+    run_ids = [tick.run("broken_report") for _ in range(4)]
+    tick()
+    assert list(json.loads(tick.cursor or "")["runs"]) == run_ids[2:]
+    tick()
+    assert [incident.run_id for incident in incidents] == run_ids[2:]
+
+
 def test_warnings_are_told_where_they_are_asked_for(instance: DagsterInstance) -> None:
     errors: list[DagsterIncident] = []
     warnings: list[DagsterIncident] = []
@@ -161,10 +243,9 @@ def test_what_could_not_be_sent_is_sent_by_a_later_tick(instance: DagsterInstanc
     tick()
     tick.run("broken_report")
     tick.check(passed=False)
-    assert tick() == "0 messages sent; 2 messages could not be sent: the next tick tries again"
-    assert tick() == "1 message sent; 1 message could not be sent: the next tick tries again"
-    assert tick() == "1 message sent"
-    assert tick() == "0 messages sent"
+    trouble = "0 messages sent; 1 message could not be sent: a later tick tries again"
+    # It rests for 25 s, for 50 s, and for 100 s.
+    assert [tick() for _ in range(6)] == [trouble, trouble, trouble, "0 messages sent", "2 messages sent", "0 messages sent"]
     assert {incident.key.partition("/")[0] for incident in incidents} == {"run", "check"} and len(incidents) == 2
 
 
@@ -181,7 +262,7 @@ def test_a_cursor_that_cannot_be_read_tells_once_more_what_fails(instance: Dagst
     incidents: list[DagsterIncident] = []
     tick = Ticks(instance, incidents.append)
     tick.check(passed=False)
-    for cursor in (None, "no json", "[]", '{"colour": 1}', '{"runs": [], "checks": 3}'):
+    for cursor in (None, "no json", "[]", '{"colour": 1}', '{"runs": [], "checks": 3}', '{"pauses": []}'):
         tick.cursor = cursor
         assert tick() == "1 message sent"
 
@@ -220,7 +301,7 @@ def test_one_receiver_that_is_away_holds_up_no_other(specs: Path, instance: Dags
     tick = Ticks(instance, incidents.append, alert="stopped", specs=specs)
     tick.check(passed=False)
     for _ in range(2):
-        assert tick().endswith("1 message could not be sent: the next tick tries again")
+        assert tick().endswith("1 message could not be sent: a later tick tries again")
     assert len(incidents) == 1
     tick.check(passed=True)
     tick()
@@ -246,7 +327,7 @@ def test_broken_specs_do_not_end_the_load_of_a_project(specs: Path, instance: Da
     written(specs, 1, alert("lat"))
     tick = Ticks(instance, alert="stopped", specs=specs)
     tick.check(passed=False)
-    assert tick() == "0 messages sent; 1 message could not be sent: the next tick tries again"
+    assert tick() == "0 messages sent; 1 message could not be sent: a later tick tries again"
 
 
 def test_a_sensor_that_tells_nobody_is_refused() -> None:

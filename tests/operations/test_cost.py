@@ -12,6 +12,7 @@ import pytest
 
 from framework.core.rules import daily_work
 from framework.core.rules.work import Work
+from framework.host.cli import _cost
 from framework.operations.observe import cost
 from framework.operations.observe.cost import GETS_OF_A_BATCH, Money, TableCost, costs, prices_of, tableflow_cost
 from framework.plan import Engine, Plan
@@ -88,6 +89,12 @@ def test_all_files_of_a_table_and_its_bad_rows_are_stored() -> None:
 
 
 @pytest.mark.slow
+def test_days_of_a_wrong_clock_do_not_count() -> None:
+    worked("trades", 10_000, -5, 0)
+    assert (one(made_plan()).days, one(made_plan()).done.batches) == (1, 10)
+
+
+@pytest.mark.slow
 def test_money_is_made_of_prices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cost, "cores", lambda engine: 2)  # whatever this machine has
     worked("trades", 14, 0)
@@ -100,13 +107,14 @@ def test_money_is_made_of_prices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_a_topic_of_two_pipelines_counts_once_for_tableflow() -> None:
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_topic_of_two_pipelines_counts_once_for_tableflow(reverse: bool) -> None:
     worked("trades", 9, 0)
     worked("more", 0)
     plan = made_plan(more=PRICES + TABLEFLOW + SECOND)
-    tables = costs(plan, sorted(plan.pipelines, key=lambda pipeline: pipeline.name, reverse=True), 30, TODAY)
+    tables = costs(plan, sorted(plan.pipelines, key=lambda pipeline: pipeline.name, reverse=reverse), 30, TODAY)
     prices = prices_of(plan)
-    assert prices is not None and [table.pipeline.name for table in tables] == ["trades", "more"]
+    assert prices is not None and {table.pipeline.name for table in tables} == {"trades", "more"}
     tableflow = tableflow_cost(prices, tables)
     assert tableflow is not None and (tableflow.topics, tableflow.read_bytes) == (1, 1 << 30)
     assert tableflow.price == pytest.approx(10 * 24 * 0.1 + 4)
@@ -118,10 +126,12 @@ def test_a_topic_of_two_pipelines_counts_once_for_tableflow() -> None:
     [
         (Engine(master="local[3]"), 3),
         (Engine(master="local[2,4]"), 2),
+        (Engine(master="local[3, 4]"), 3),
         (Engine(master="local"), 1),
-        (Engine(master="local[*]"), os.cpu_count()),
+        (Engine(master="local[*]"), len(os.sched_getaffinity(0))),
         (Engine(master="spark://one:7077"), 1),
         (Engine(master="spark://one:7077", conf=(("spark.cores.max", "12"),)), 12),
+        (Engine(master="spark://one:7077", conf=(("spark.executor.cores", "4g"),)), 1),
         (Engine(master="k8s://x", conf=(("spark.executor.cores", "4"), ("spark.executor.instances", "3"))), 12),
     ],
     ids=lambda value: getattr(value, "master", value),
@@ -131,9 +141,11 @@ def test_cores_are_those_of_the_engine(engine: Engine, count: int) -> None:
 
 
 @pytest.mark.slow
-def test_the_command_says_what_tables_cost() -> None:
-    today = datetime.now(timezone.utc).date()
-    worked("trades", 2, 0, today=today)
+def test_the_command_says_what_tables_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    today = TODAY
+    # A test at midnight would be of two days.
+    monkeypatch.setattr(_cost, "utc_now", lambda: datetime(2026, 11, 30, 12, tzinfo=timezone.utc))
+    worked("trades", 2, 0)
     made_plan(more=PRICES + TABLEFLOW + COPY)
     done = sluice("status", "--cost")
     lines = done.output.splitlines()
@@ -191,7 +203,7 @@ def test_a_catalog_that_does_not_answer_is_said() -> None:
     done = sluice("status", "--cost")
     assert done.exit_code == 1 and "trades: " in done.output and "hint: " in done.output and "?" in done.output
     (table,) = json.loads(sluice("status", "--cost", "--json").output)["tables"]
-    assert table["code"] and table["batches"] is None and table["money"] is None
+    assert table["code"] and table["hint"] and table["batches"] is None and table["money"] is None
 
 
 def test_the_most_days_are_those_that_tables_keep() -> None:

@@ -29,6 +29,7 @@ export: by_hand
 from: {table: shop.orders}
 file: {format: csv, to: exports/hand.csv}
 """
+RECORD = '[{"window": "", "file": "x", "snapshot": 1, "rows": 1, "bytes": 1, "sha256": "", "at": %s}]'
 MONDAY = datetime(2026, 1, 5, tzinfo=timezone.utc)
 
 
@@ -73,16 +74,22 @@ def test_an_export_is_behind_once_its_file_was_due_for_so_long(name: str) -> Non
     assert holds(plan, 29) == []
 
 
-def test_an_export_without_a_file_is_due_from_the_first_look_on() -> None:
+def test_an_export_of_which_this_machine_has_no_record_is_unknown() -> None:
     plan = planned()
-    assert [bool(holds(plan, hours)) for hours in (5, 12, 20, 26.9, 27.5, 28.1)] == [False, False, False, False, False, True]
+    assert [judged.unknown for judged in judge(plan, at(100), sends=False).judged] == [True]
+    assert holds(plan, 1000) == [], "another machine may write it"
 
 
-def test_the_last_file_of_any_window_counts() -> None:
-    plan = planned()
+def test_a_file_of_an_old_window_is_none_that_was_due() -> None:
+    window = "window: {last: day, by: _kafka_timestamp, timezone: UTC}\n"
+    exports = EXPORTS.replace("nightly.csv", '"nightly_{window_start:%Y-%m-%d}.csv"').replace('to: exports/"', 'to: "exports/')
+    plan = plan_for(Path.cwd(), NOWHERE, ORDERS + exports.replace('schedule: "0 3', f'{window}schedule: "0 3'))
     wrote("nightly", MONDAY + timedelta(hours=3), window="2026-01-04")
-    wrote("nightly", MONDAY - timedelta(hours=30), window="2026-01-03")
-    assert holds(plan, 20) == []
+    wrote("nightly", MONDAY + timedelta(hours=40), window="2025-11-02")
+    wrote("nightly", MONDAY + timedelta(hours=40), window="2026-W01")
+    assert numbers(plan, 41)["export_late_seconds"] == {"nightly": 14 * 3600}, "it was due at 27 hours"
+    wrote("nightly", MONDAY + timedelta(hours=41), window="2026-01-05")
+    assert numbers(plan, 41)["export_late_seconds"] == {"nightly": 0}
 
 
 def test_an_end_is_told() -> None:
@@ -110,5 +117,8 @@ def test_metrics_have_the_age_of_the_last_file_and_for_how_long_one_is_due() -> 
 def test_records_that_cannot_be_read_are_none() -> None:
     plan = planned()
     records.file("nightly").parent.mkdir(parents=True)
-    records.file("nightly").write_text("no json")
-    assert numbers(plan, 5) == {} and holds(plan, 5) == []
+    for text in ("no json", "[]", "{}", '[{"window": ""}]', *(RECORD % time for time in ("null", '"x"', "3"))):
+        records.file("nightly").write_text(text)
+        assert numbers(plan, 5) == {} and holds(plan, 5) == []
+    records.file("nightly").write_text(RECORD % '"2026-01-05T00:00:00"')  # without a zone
+    assert numbers(plan, 5)["export_late_seconds"] == {"nightly": 7200}

@@ -82,8 +82,25 @@ def test_long_backlogs_need_little_memory_and_stay_nearly_right(pipelines: tuple
     times = WaitingTimes()
     seconds = [waited(times, pipelines[0], look * 15, 0 if look < 2000 else 15_000, look * 15) for look in range(4000)]
     (ends,) = times._ends.values()
-    assert len(ends.ends) <= 60 and seconds[1999] == pytest.approx(1999 * 15, abs=20)
+    assert len(ends.growths) <= 60 and seconds[1999] == pytest.approx(1999 * 15, abs=20)
     assert seconds[3999] == pytest.approx(3999 * 15 - 15_000, rel=0.05), "a message a second: the end is the time"
+
+
+def test_a_quiet_time_before_many_messages_is_kept(pipelines: tuple[Pipeline, ...]) -> None:
+    times, hours = WaitingTimes(), 36_000
+    for seconds in range(0, hours, 15):
+        waited(times, pipelines[0], seconds, 100, 100)
+    looks = [waited(times, pipelines[0], hours + look * 15, 100, 110 + look * 10) for look in range(500)]
+    assert looks == pytest.approx([look * 15 + 13.5 for look in range(500)], abs=16), "it came with the first burst"
+
+
+def test_a_second_pipeline_that_sees_more_does_not_move_what_was_quiet(pipelines: tuple[Pipeline, ...]) -> None:
+    times = WaitingTimes()
+    copy, orders = pipelines
+    for hour in range(10):
+        waited(times, copy, hour * 3600, 100, 100), waited(times, orders, hour * 3600, 100, 100)
+    waited(times, copy, 36_000, 100, 100)
+    assert waited(times, orders, 36_000, 100, 110) <= 3600, "between the last two looks"
 
 
 def test_partitions_that_nobody_asks_for_are_forgotten(pipelines: tuple[Pipeline, ...]) -> None:

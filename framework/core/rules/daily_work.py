@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import astuple, dataclass, fields, replace
-from datetime import date, datetime, timezone
+from datetime import date, datetime, timedelta, timezone
 from typing import Any
 
 from framework.core.rules import work
@@ -19,6 +19,7 @@ from framework.core.rules.work import Work
 PROPERTY = "sluice.work_by_day"
 KEPT_DAYS = 40
 _GREATEST = 1 << 62
+_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,18 +52,21 @@ def read(properties: Mapping[str, str]) -> dict[date, DayWork]:
 
 def with_batch(properties: Mapping[str, str], done: Work, time: datetime) -> dict[str, str]:
     """The properties of a table that tell its work, once a batch that ends at `time` is added to them."""
-    day = DayWork(
+    day_work = DayWork(
         batches=done.batches, read=done.read, read_bytes=done.read_bytes, files=done.files, bytes=done.bytes, objects=done.objects,
         seconds=sum(done.seconds.values()),
     )  # fmt: skip
-    return _properties(work.read(properties) + done, _sum(read(properties), {time.astimezone(timezone.utc).date(): day}))
+    today = time.astimezone(timezone.utc).date()
+    earlier_days = {day: done for day, done in read(properties).items() if day <= today + _DAY}  # a later one is of a wrong clock
+    return _properties(work.read(properties) + done, _sum(earlier_days, {today: day_work}))
 
 
 def with_rebuild(properties: Mapping[str, str], second: Mapping[str, str]) -> dict[str, str]:
-    """The properties of a table that tell its work, once that of its rebuild is added, whose bad rows were counted when they were read
-    first."""
+    """The properties of a table that tell its work, once that of its rebuild is added. Its bad rows, and by day the bytes of messages, were
+    counted when they were read first."""
     total = work.read(properties) + replace(work.read(second), bad={}, unmet={})
-    return _properties(total, _sum(read(properties), read(second)))
+    second_days = {day: replace(done, read_bytes=0) for day, done in read(second).items()}
+    return _properties(total, _sum(read(properties), second_days))
 
 
 def _properties(total: Work, days: Mapping[date, DayWork]) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import ClassVar
 
 from framework.base.errors import Problem, Where
@@ -61,10 +60,16 @@ def _planned_exports(draft: Draft) -> set[str]:
 
 
 def judge(condition: Condition, table: TableFacts) -> Verdict:
-    late = [*_late_exports(condition, table)]
-    if table.followers is not None:
-        late += _late_followers(condition, table, table.followers)
-    return "; ".join(late) or (None if table.followers is None else False)
+    name, seconds = condition.options
+    exports = {export: late for export, late in table.exports.items() if name in (_ANY, export)}
+    late = [
+        f"a file of the export {export} has been due for more than {duration(seconds)}"
+        for export, due_for in exports.items()
+        if due_for is not None and due_for >= seconds
+    ]
+    late += _late_followers(condition, table, table.followers or {})
+    is_known = table.followers is not None and None not in exports.values()
+    return "; ".join(late) or (False if is_known else None)
 
 
 def _late_followers(condition: Condition, table: TableFacts, followers: Mapping[str, FollowerFacts]) -> Iterator[str]:
@@ -75,14 +80,3 @@ def _late_followers(condition: Condition, table: TableFacts, followers: Mapping[
             lasted = table.lasted(f"behind {title} {follower.snapshot}", follower.rows > 0)
             if follower.rows and lasted >= seconds:
                 yield f"the {title} lags behind by {follower.rows:,} for more than {duration(seconds)}"
-
-
-def _late_exports(condition: Condition, table: TableFacts) -> Iterator[str]:
-    """An export that has written no file yet is due by its schedule from the first look on."""
-    name, seconds = condition.options
-    for export_name, export in table.exports.items():
-        if name in (_ANY, export_name):
-            lasted = table.lasted(f"unwritten {export_name}", export.written is None)
-            late = export.late(table.time - timedelta(seconds=lasted))
-            if late is not None and late >= seconds:
-                yield f"a file of the export {export_name} has been due for more than {duration(seconds)}"

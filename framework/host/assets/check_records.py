@@ -59,10 +59,11 @@ def shown_evaluation(instance: DagsterInstance, record: AssetCheckExecutionRecor
     Dagster shows none after a run that ended without evaluating it."""
     if is_judged(record):
         return record.evaluation
-    return _last(instance, record.key) if is_under_way(instance, record) else None
+    return last_judged(instance, record.key) if is_under_way(instance, record) else None
 
 
-def _last(instance: DagsterInstance, key: AssetCheckKey) -> AssetCheckEvaluation | None:
+def last_judged(instance: DagsterInstance, key: AssetCheckKey) -> AssetCheckEvaluation | None:
+    """The last evaluation of a check."""
     for record in instance.event_log_storage.get_asset_check_execution_history(key, limit=1, status=_JUDGED):
         return record.evaluation
     return None
@@ -82,7 +83,7 @@ def report_again(instance: DagsterInstance, evaluation: AssetCheckEvaluation, ru
 def as_last_judged(instance: DagsterInstance, keys: Iterable[AssetCheckKey]) -> Iterator[AssetCheckEvaluation]:
     """The last evaluations again, so that a run that evaluates nothing changes nothing. They never block the run."""
     for key in keys:
-        if verdict := _last(instance, key):
+        if verdict := last_judged(instance, key):
             yield of_materialization(verdict, verdict.target_materialization_data)
 
 
@@ -109,7 +110,7 @@ def of_others(
     """The last evaluations of those checks whose tables have a newer materialization, of this one."""
     for key in keys:
         materialization = materializations.get(key.asset_key)
-        verdict = _last(instance, key) if materialization else None
+        verdict = last_judged(instance, key) if materialization else None
         if verdict is not None and is_of_another(verdict, repeated := of_materialization(verdict, materialization)):
             yield repeated
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from dagster import AssetCheckEvaluation, AssetCheckKey, DagsterEventType, DagsterInstance, DagsterRun
 
 _LONGEST_TEXT = 2000  # characters
-_CHECK = "check/"  # the beginning of the keys of checks
 
 
 @dataclass(frozen=True, kw_only=True)
 class DagsterIncident:
-    """A failed run, or a check that fails or, with `is_over`, passes again. `key` is the same from its beginning to its end; `title` is one
+    """A failed run, or a check that fails or, with `is_over`, no longer does. `key` is the same from beginning to end; `title` is one
     line, `text` the error or the check's description."""
 
     key: str
@@ -24,25 +23,26 @@ class DagsterIncident:
     check: str | None = None
 
 
-def of_check(key: AssetCheckKey, evaluation: AssetCheckEvaluation) -> DagsterIncident:
+def of_check(evaluation: AssetCheckEvaluation) -> DagsterIncident:
     """The incident that a check fails."""
-    asset = key.asset_key.to_user_string()
+    return _of(evaluation, "fails", is_over=False)
+
+
+def over(evaluation: AssetCheckEvaluation) -> DagsterIncident:
+    """The end of the incident of a check."""
+    return _of(evaluation, "passes again" if evaluation.passed else "only warns now", is_over=True)
+
+
+def _of(evaluation: AssetCheckEvaluation, does: str, is_over: bool) -> DagsterIncident:
+    asset = evaluation.asset_key.to_user_string()
     return DagsterIncident(
-        key=key_of(key), title=f"the check {key.name} of {asset} fails", text=(evaluation.description or "")[:_LONGEST_TEXT],
-        asset=asset, check=key.name,
+        key=key_of(evaluation.asset_check_key), title=f"the check {evaluation.check_name} of {asset} {does}",
+        text="" if is_over else (evaluation.description or "")[:_LONGEST_TEXT], is_over=is_over, asset=asset, check=evaluation.check_name,
     )  # fmt: skip
 
 
 def key_of(key: AssetCheckKey) -> str:
-    return f"{_CHECK}{key.asset_key.to_user_string()}/{key.name}"
-
-
-def over(key: str) -> DagsterIncident:
-    """The end of the incident of a check."""
-    asset, _, check = key.removeprefix(_CHECK).rpartition("/")
-    return DagsterIncident(
-        key=key, title=f"the check {check} of {asset} passes again", text="", is_over=True, asset=asset, check=check
-    )
+    return f"check/{key.asset_key.to_user_string()}/{key.name}"
 
 
 def of_run(instance: DagsterInstance, run: DagsterRun) -> DagsterIncident:

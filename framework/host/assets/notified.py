@@ -33,7 +33,8 @@ def notified(name: str, specs: Path, env: str | None) -> dict[str, Callable[[Dag
         plan, problems, _ = parts(specs, environment)
     alerts: dict[str, Alert] = {document.name: document.value for document in plan.documents_of("alert")}
     if name in alerts and alerts[name].notices:
-        return {digest.notice_id(notice): partial(_send, notice, environment, plan.secrets) for notice in alerts[name].notices}
+        send = partial(_send, alerts[name].recovered, environment, plan.secrets)
+        return {digest.notice_id(notice): partial(send, notice) for notice in alerts[name].notices}
     trouble = _trouble(name, alerts)
     if not problems:
         raise trouble
@@ -44,7 +45,9 @@ def notified(name: str, specs: Path, env: str | None) -> dict[str, Callable[[Dag
     return {name: tell}
 
 
-def _send(notice: Notice, environment: str, secrets: SecretStore, incident: DagsterIncident) -> None:
+def _send(recovered: bool, environment: str, secrets: SecretStore, notice: Notice, incident: DagsterIncident) -> None:
+    if incident.is_over and not recovered:
+        return
     with suppress(PartlySent):  # sending it again would tell the others again
         notice.send(notice, content(incident, environment), secrets)
 

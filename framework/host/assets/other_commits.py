@@ -1,13 +1,13 @@
 """Commits of other programs to tables of pipelines, in Dagster: each is an observation of the table.
 
-*Limit* The sensor's cursor has how far each table was seen. What was committed before the first look, or what expired between two, is not
-recorded.
+*Limit* The sensor's cursor has how far each table was seen. What was committed before the first look, what expired between two, and all
+but the newest twenty commits of a look are not recorded.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -31,17 +31,22 @@ def observe(instance: DagsterInstance, keys: AssetKeys, statuses: Iterable[Statu
             current_looks |= {name: looks[name]} if name in looks else {}
             continue
         uuid, sequence = looks.get(name, ("", 0))
-        new_commits = list(_since(table, sequence)) if uuid == table.uuid else []
-        for commit in reversed(new_commits[:_MOST]):
+        for commit in reversed(_since(table, sequence)[:_MOST] if uuid == table.uuid else []):
             instance.report_runless_asset_event(_observation(keys, status, commit))
-        current_looks[name] = table.uuid, int(table.document.get("last-sequence-number", 0))
+        current_looks[name] = table.uuid, _sequence(table.main)
     return json.dumps(current_looks)
 
 
-def _since(table: Metadata, sequence: int) -> Iterator[ForeignCommit]:
-    for commit in foreign_commits(table):
-        if int(table.snapshots[commit.snapshot].get("sequence-number", 0)) > sequence:
-            yield commit
+def _since(table: Metadata, sequence: int) -> list[ForeignCommit]:
+    """The commits that main has since the one of this number, the newest first. Main's number counts, not the table's: another program may
+    write to a branch first. A summary of another program that cannot be read is none: no other table waits for it."""
+    with suppress(ValueError, TypeError, KeyError):
+        return [commit for commit in foreign_commits(table) if _sequence(table.snapshots[commit.snapshot]) > sequence]
+    return []
+
+
+def _sequence(snapshot: Mapping[str, Any] | None) -> int:
+    return int(snapshot.get("sequence-number", 0)) if snapshot else 0
 
 
 def _observation(keys: AssetKeys, status: Status, commit: ForeignCommit) -> AssetObservation:

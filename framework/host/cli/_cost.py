@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timezone
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,9 +13,10 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from framework.base.amounts import counted, size
+from framework.base.clock import utc_now
 from framework.host.cli import _grid
 from framework.host.cli._grid import GridColumn, grid
-from framework.host.cli._specs import hinted
+from framework.host.cli._specs import hinted, hinted_in
 from framework.operations.observe.cost import GETS_OF_A_BATCH, Money, TableCost, TableflowCost, costs, prices_of, tableflow_cost
 
 if TYPE_CHECKING:
@@ -38,10 +39,10 @@ _NO_PRICES = "no money: write a document `prices` (`sluice docs` has its options
 
 def show(plan: Plan, pipelines: Sequence[Pipeline], days: int, as_json: bool) -> int:
     """Prints the costs in the last days. Returns the exit status."""
-    today = datetime.now(timezone.utc).date()
+    today = utc_now().date()
     report = CostReport(tables=costs(plan, pipelines, days, today), days=days, today=today, prices=prices_of(plan))
     if as_json:
-        click.echo(json.dumps(report.document(plan.environment), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(hinted_in(report.document(plan.environment)), indent=2, ensure_ascii=False))
     else:
         console = _grid.console()
         console.print(report.block(console.width))
@@ -136,6 +137,7 @@ def _table_document(table: TableCost) -> dict[str, Any]:
         "stored_bytes": stored and stored.bytes, "stored_files": stored and stored.files,
         **(dict.fromkeys(numbers) if table.trouble else numbers), "money": table.money and _money_document(table.money),
         "code": table.trouble and table.trouble.code, "message": table.trouble and table.trouble.message,
+        "hint": table.trouble and table.trouble.hint,
     }  # fmt: skip
 
 

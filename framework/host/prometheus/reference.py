@@ -60,7 +60,8 @@ def _parts() -> Iterator[str]:
 
 def _row(name: str, metric: Metric) -> tuple[str, str, str, str]:
     own = metric.label if metric.label in labels_of(metric) else "le" if isinstance(metric, BatchHistogram) else ""
-    in_dagster = "" if isinstance(metric, StreamMetric) else f"`{metric.dagster or name}`"
+    is_here_alone = isinstance(metric, StreamMetric) or (isinstance(metric, TableMetric) and metric.by_looks)
+    in_dagster = "" if is_here_alone else f"`{metric.dagster or name}`"
     doc = (
         f"{metric.doc} One of {', '.join(f'`{word}`' for word in metric.words)}."
         if isinstance(metric, TableState)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from functools import partial
 
 from framework.base import iso_times
 from framework.base.errors import SluiceError
 from framework.core.rules.work import OTHERS, Work
 from framework.operations.alerts.memory import Memory
 from framework.operations.observe.status import Status
-from framework.plan.alert import ExportFacts, FollowerFacts, TableFacts, Trouble
+from framework.plan.alert import FollowerFacts, TableFacts, Trouble
 from framework.sql.standard import identifier, literal
 
 _OTHER_UNMET = f"unmet {OTHERS}"
@@ -36,7 +35,7 @@ def facts_of(status: Status, memory: Memory) -> TableFacts:
     return TableFacts(
         pipeline=pipeline, state=status.state, late=status.is_late, commit_age=status.age(progress.committed),
         paused_for=status.age(status.paused), trouble=trouble, unanswered=all(reason.unanswered for reason in status.reasons),
-        followers=_followers(status), exports=_exports(status), time=status.time, grown=grown,
+        followers=_followers(status), exports=_exports(status), grown=grown,
         counted=lambda where, window: None if sums is None else _counted(status, where, window),
         lasted=lambda name, holds: memory.lasted(f"{pipeline.name} {name}", holds, time),
     )  # fmt: skip
@@ -50,12 +49,8 @@ def _followers(status: Status) -> Mapping[str, FollowerFacts] | None:
     return {state.follower.title: FollowerFacts(state.rows, refs.get(state.follower.tag)) for state in status.followers}
 
 
-def _exports(status: Status) -> Mapping[str, ExportFacts]:
-    return {
-        state.export.name: ExportFacts(written=state.written, late=partial(state.late, status.time))
-        for state in status.exports
-        if state.export.schedule
-    }
+def _exports(status: Status) -> Mapping[str, float | None]:
+    return {state.export.name: state.late(status.time) for state in status.exports if state.export.schedule}
 
 
 def sums_of(status: Status) -> Mapping[str, float] | None:

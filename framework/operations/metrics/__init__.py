@@ -76,9 +76,11 @@ class BatchHistogram(Metric):
 
 @dataclass(frozen=True, kw_only=True)
 class TableMetric(Metric):
-    """A number of a table as it is now. Without samples it is unknown, or the table has none."""
+    """A number of a table as it is now. Without samples it is unknown, or the table has none. `by_looks`: only a process that looks again
+    and again knows it, such as one that answers Prometheus."""
 
     of: Callable[[Status], Iterable[Sample]]
+    by_looks: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

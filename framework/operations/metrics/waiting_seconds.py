@@ -1,4 +1,4 @@
-"""How long the oldest message has waited that no batch has read yet, in each partition. Not older than the first look of a process."""
+"""How long the oldest message has waited that no batch has read yet, in each partition; known to `/metrics` alone, since its first look."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ def _of(status: Status) -> Iterator[Sample]:
 
 
 METRIC = TableMetric(
-    doc="How long the oldest message has waited that no batch has read yet, in each partition. Not older than the first look of a process.",
+    doc="How long the oldest message has waited that no batch has read yet, in each partition; known to `/metrics` alone, since its first look.",
     unit="second",
     of=_of,
     label="source",
+    by_looks=True,
 )

@@ -1,4 +1,4 @@
-"""Objects that batches put into the store: files with rows, lists of files, and metadata."""
+"""Objects that commits of batches put into the store: files with rows, lists of files, and metadata."""
 
 from __future__ import annotations
 
@@ -13,5 +13,7 @@ def _of(work: Work) -> Iterator[Sample]:
 
 
 METRIC = BatchMetric(
-    doc="Objects that batches put into the store: files with rows, lists of files, and metadata.", unit="object", of=_of
+    doc="Objects that commits of batches put into the store: files with rows, lists of files, and metadata.",
+    unit="object",
+    of=_of,
 )

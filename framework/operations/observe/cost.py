@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import partial
@@ -91,23 +92,30 @@ def tableflow_cost(prices: Prices, tables: Sequence[TableCost]) -> TableflowCost
     listed = prices.tableflow
     if listed is None:
         return None
-    hours, read_bytes, topics = 0.0, 0, set[tuple[str, str]]()
-    for table in tables:
-        new_topics = {(topic.cluster.name, topic.kafka_name) for topic in table.pipeline.topics} - topics
-        hours += len(new_topics) * table.days * 24
-        read_bytes += table.done.read_bytes if new_topics else 0
-        topics |= new_topics
-    price = hours * listed.topic_hour + read_bytes / _GB * listed.processed_gb
-    return TableflowCost(topics=len(topics), read_bytes=read_bytes, price=price)
+    days: dict[tuple[str, str], int] = {}
+    sizes: dict[frozenset[tuple[str, str]], int] = {}
+    for table in (table for table in tables if table.stored is not None):
+        topics = frozenset((topic.cluster.name, topic.kafka_name) for topic in table.pipeline.topics)
+        sizes[topics] = max(sizes.get(topics, 0), table.done.read_bytes)
+        days |= {topic: max(days.get(topic, 0), table.days) for topic in topics}
+    read_bytes, counted_topics = 0, set[tuple[str, str]]()
+    for topics, size in sorted(sizes.items(), key=lambda item: -len(item[0])):
+        if not topics <= counted_topics:  # else pipelines of more topics have read these, too
+            read_bytes += size
+            counted_topics |= topics
+    price = sum(days.values()) * 24 * listed.topic_hour + read_bytes / _GB * listed.processed_gb
+    return TableflowCost(topics=len(days), read_bytes=read_bytes, price=price)
 
 
 def cores(engine: Engine) -> int:
     """The cores of Spark: of a cluster, as far as the spec's settings say."""
-    if local := re.fullmatch(r"local(?:\[(\d+|\*)(?:,\d+)?\])?", engine.master):
-        return os.cpu_count() or 1 if local[1] == "*" else int(local[1] or 1)
+    if local := re.fullmatch(r"local(?:\[(\d+|\*)(?:, ?\d+)?\])?", engine.master):
+        return len(os.sched_getaffinity(0)) if local[1] == "*" else int(local[1] or 1)
     conf = dict(engine.conf)
-    executors = int(conf.get("spark.executor.instances", 1)) * int(conf.get("spark.executor.cores", 1))
-    return int(conf.get("spark.cores.max", executors))
+    with suppress(ValueError):  # Spark will say what is wrong
+        executors = int(conf.get("spark.executor.instances", 1)) * int(conf.get("spark.executor.cores", 1))
+        return int(conf.get("spark.cores.max", executors))
+    return 1
 
 
 def _cost(plan: Plan, days: int, today: date, pipeline: Pipeline) -> TableCost:
@@ -125,8 +133,11 @@ def _cost(plan: Plan, days: int, today: date, pipeline: Pipeline) -> TableCost:
         )
     if own_table is None:
         return TableCost(pipeline=pipeline, days=0)
-    by_day = daily_work.read(own_table.properties)
-    asked_days = {day: done for day, done in by_day.items() if today - timedelta(days=days) < day <= today}
+    kept_days = {today - timedelta(days=number) for number in range(MOST_DAYS)}
+    by_day = {
+        day: done for day, done in daily_work.read(own_table.properties).items() if day in kept_days
+    }  # a clock may be wrong
+    asked_days = {day: done for day, done in by_day.items() if today - timedelta(days=days) < day}
     age = (today - min(by_day)).days + 1 if by_day else days
     done = sum(asked_days.values(), DayWork())
     cost = TableCost(pipeline=pipeline, days=max(1, min(days, age)), done=done, stored=stored)

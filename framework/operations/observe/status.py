@@ -141,7 +141,7 @@ def _status(plan: Plan, pipeline: Pipeline, progresses: Mapping[str, PipelinePro
     status = status_from(pipeline, progress, record, latest_event, current_time, waits_before)
     lags = [progress.lag, *(progresses[writer.name].lag for writer in _upstream(plan, pipeline))]
     return replace(
-        status, followers=followers, exports=tuple(export_states(plan, pipeline)),
+        status, followers=followers, exports=tuple(export_states(plan, pipeline, current_time)),
         streamed_by=leases.owner(pipeline.journal_name), is_lag_known=None not in lags,
     )  # fmt: skip
 

@@ -13,39 +13,66 @@ from datetime import datetime
 
 from framework.operations.observe.status import Status
 
-_MOST = 60  # looks of a partition that are kept, the rarer the older
+_MOST = 60  # growths of a partition that are kept; of more, those that are close together become one
 _FORGOTTEN = 3600.0  # seconds after which a partition that nobody asks for is forgotten
 
 
 @dataclass
-class _Ends:
-    """The ends of a partition at earlier looks: where an end stays the same, at the first and the last of them."""
+class _Growth:
+    """A partition that ended at `before` at one look, and at `after` at the next one."""
 
-    times: list[float] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
+    earlier: float
+    before: int
+    later: float
+    after: int
+
+
+@dataclass
+class _Ends:
+    """How the end of a partition grew from look to look."""
+
+    first: float  # the first look
+    look: float  # the last one
+    end: int
+    earlier: float = field(init=False)  # the one before the last
+    growths: list[_Growth] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.earlier = self.look
+
+    def is_followed_by(self, time: float, end: int) -> bool:
+        """Whether it is the same partition and the clock did not go back. Of two pipelines, one may see its end a moment earlier."""
+        return time >= self.look and (end >= self.end or time == self.look)
 
     def note(self, time: float, end: int) -> None:
-        if self.times and time == self.times[-1]:  # of another pipeline, which saw the partition a moment earlier or later
-            self.ends[-1] = max(self.ends[-1], end)
+        if time > self.look:
+            self.earlier, self.look = self.look, time
+        if end <= self.end:
             return
-        if self.times and (time < self.times[-1] or end < self.ends[-1]):  # the clock went back; another topic of the name
-            self.times.clear()
-            self.ends.clear()
-        if self.ends[-2:] == [end, end]:
-            self.times[-1] = time
+        if self.growths and self.growths[-1].later == time:
+            self.growths[-1].after = end
         else:
-            self.times.append(time)
-            self.ends.append(end)
-        if len(self.ends) > _MOST:
-            del self.times[1 : _MOST // 2 : 2], self.ends[1 : _MOST // 2 : 2]
+            self.growths.append(_Growth(self.earlier, self.end, time, end))
+        self.end = end
+        if len(self.growths) > _MOST:
+            self._join_closest()
+
+    def _join_closest(self) -> None:
+        """Makes one of the two neighbours that took the least time together, so that a quiet time between others is kept."""
+        pairs = range(len(self.growths) - 2)  # without the last one, which may still change
+        index = min(pairs, key=lambda number: self.growths[number + 1].later - self.growths[number].earlier)
+        former, latter = self.growths[index : index + 2]
+        self.growths[index : index + 2] = [_Growth(former.earlier, former.before, latter.later, latter.after)]
 
     def since(self, position: int) -> float:
         """When the message at a position came, or the first look if it was there before."""
-        index = bisect_right(self.ends, position)  # the first look at which it was there
-        if index in (0, len(self.ends)):
-            return self.times[max(0, index - 1)]
-        (before, earlier), (after, later) = ((self.ends[each], self.times[each]) for each in (index - 1, index))
-        return earlier + (later - earlier) * (position + 1 - before) / (after - before)
+        index = bisect_right([growth.after for growth in self.growths], position)
+        if index == len(self.growths):
+            return self.look if self.growths else self.first
+        growth = self.growths[index]
+        if position < growth.before:
+            return self.first
+        return growth.earlier + (growth.later - growth.earlier) * (position + 1 - growth.before) / (growth.after - growth.before)
 
 
 class WaitingTimes:
@@ -61,7 +88,10 @@ class WaitingTimes:
         cluster, time = status.pipeline.topic.cluster.name, status.time.timestamp()
         waited: dict[str, float] = {}
         for offsets in status.progress.offsets:
-            ends = self._ends.setdefault((cluster, offsets.partition), _Ends())
+            key = (cluster, offsets.partition)
+            ends = self._ends.get(key)
+            if ends is None or not ends.is_followed_by(time, offsets.end):
+                ends = self._ends[key] = _Ends(first=time, look=time, end=offsets.end)
             ends.note(time, offsets.end)
             waited[offsets.partition] = max(0.0, time - ends.since(offsets.next_offset)) if offsets.waiting else 0.0
         return replace(status, waited=waited)
@@ -69,4 +99,4 @@ class WaitingTimes:
     def forget(self, moment: datetime) -> None:
         """Forgets partitions that nobody has asked for in an hour."""
         time = moment.timestamp()
-        self._ends = {key: ends for key, ends in self._ends.items() if time - ends.times[-1] < _FORGOTTEN}
+        self._ends = {key: ends for key, ends in self._ends.items() if time - ends.look < _FORGOTTEN}

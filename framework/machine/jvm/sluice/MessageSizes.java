@@ -1,9 +1,12 @@
 package sluice;
 
-import java.util.HashMap;
+import java.util.Collections;
+import java.util.IdentityHashMap;
 import java.util.Map;
-import org.apache.spark.SparkContext;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.util.AccumulatorV2;
@@ -18,35 +21,35 @@ import scala.collection.Iterator;
 public final class MessageSizes extends AccumulatorV2<Map.Entry<MessageSource.Offsets, Long>, Map<MessageSource.Offsets, Long>> {
   private static final long serialVersionUID = 1;
 
-  private final HashMap<MessageSource.Offsets, Long> sizes = new HashMap<>();
+  private final ConcurrentHashMap<MessageSource.Offsets, Long> sizes = new ConcurrentHashMap<>(); // a heartbeat reads it meanwhile
 
   /** Those of a source that is about to be read. */
   static MessageSizes begun() {
     MessageSizes sizes = new MessageSizes();
-    SparkContext.getOrCreate().register(sizes);
+    SparkSession.active().sparkContext().register(sizes);
     return sizes;
   }
 
   /** The bytes of all messages that were read for a frame, and for others that were made of it. */
   public static long of(Dataset<?> frame) {
-    long sum = 0;
+    Set<MessageSizes> read = Collections.newSetFromMap(new IdentityHashMap<>());
     Iterator<LogicalPlan> leaves = frame.queryExecution().analyzed().collectLeaves().iterator();
     while (leaves.hasNext()) {
       if (leaves.next() instanceof DataSourceV2Relation relation
           && relation.table() instanceof ColumnScan.Table table
           && table.sizes() != null) {
-        sum += table.sizes().sum();
+        read.add(table.sizes());
       }
     }
-    return sum;
+    return read.stream().mapToLong(MessageSizes::sum).sum();
   }
 
-  private synchronized long sum() {
+  private long sum() {
     return sizes.values().stream().mapToLong(Long::longValue).sum();
   }
 
   @Override
-  public synchronized void add(Map.Entry<MessageSource.Offsets, Long> size) {
+  public void add(Map.Entry<MessageSource.Offsets, Long> size) {
     sizes.merge(size.getKey(), size.getValue(), Math::max);
   }
 
@@ -56,24 +59,24 @@ public final class MessageSizes extends AccumulatorV2<Map.Entry<MessageSource.Of
   }
 
   @Override
-  public synchronized Map<MessageSource.Offsets, Long> value() {
-    return new HashMap<>(sizes);
+  public Map<MessageSource.Offsets, Long> value() {
+    return Map.copyOf(sizes);
   }
 
   @Override
-  public synchronized boolean isZero() {
+  public boolean isZero() {
     return sizes.isEmpty();
   }
 
   @Override
-  public synchronized MessageSizes copy() {
+  public MessageSizes copy() {
     MessageSizes copy = new MessageSizes();
     copy.sizes.putAll(sizes);
     return copy;
   }
 
   @Override
-  public synchronized void reset() {
+  public void reset() {
     sizes.clear();
   }
 }
