@@ -60,7 +60,7 @@ def codes(specs: Path, environment: str = "local") -> list[str]:
 
 
 def test_the_toy_is_a_kind() -> None:
-    assert list(KINDS)[-1] == "reminder"
+    assert "reminder" in KINDS
     assert not set(KINDS) & set(later_kinds())
 
 
@@ -131,5 +131,5 @@ def test_an_environment_replaces_a_document_unless_the_kind_is_the_same_everywhe
 
 def test_a_plan_shows_documents_of_all_other_kinds(specs: Path) -> None:
     lines = "reminder hello  (specs/reminder.yaml:1:1)\n  about flagged_stock_trades: ask the sender for the currency\n"
-    assert plan_text(draft(specs)[0]).endswith(lines)
-    assert CliRunner().invoke(main, ["plan", "--no-look"]).stdout.endswith(f"{lines}\n")
+    assert lines in plan_text(draft(specs)[0])
+    assert lines in CliRunner().invoke(main, ["plan", "--no-look"]).stdout

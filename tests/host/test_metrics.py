@@ -89,7 +89,7 @@ def test_the_numbers_of_batches_in_words_and_in_dagster(pipeline: Pipeline) -> N
     assert values_for_dagster(values_of_work(keyed + keyed)) == {
         "batches": 2, "rows": 2000, "new": 1800, "changed": 200, "deleted": 0, "bad_rows": 100, "filtered": 300, "unmet_positive": 4,
         "seconds": 3.5, "seconds_start": 8, "seconds_stage": 3, "seconds_publish": 0.5, "stragglers": 400, "read_messages": 2400,
-        "repeated_batches": 0, "written_bytes": 8192, "written_files": 4,
+        "repeated_batches": 0, "written_bytes": 8192, "written_files": 4, "read_bytes": 0, "written_objects": 0,
     }  # fmt: skip
 
 

@@ -81,13 +81,13 @@ class CostReport:
     def document(self, environment: str) -> dict[str, Any]:
         prices, tableflow = self.prices, self.tableflow
         return {
-            "environment": environment, "to": self.today.isoformat(), "days": self.days,
+            "environment": environment, "to": str(self.today), "days": self.days,
             "tables": [_table_document(table) for table in self.tables],
-            "prices": prices and {"name": prices.name, "currency": prices.currency, "as_of": prices.as_of.isoformat()},
+            "prices": prices and {"name": prices.name, "currency": prices.currency, "as_of": str(prices.as_of)},
             "money": _money_document(self.money) if prices else None,
             "tableflow": tableflow and prices and prices.tableflow and {
                 "topics": tableflow.topics, "read_bytes": tableflow.read_bytes, "price": round(tableflow.price, 4),
-                "as_of": prices.tableflow.as_of.isoformat(),
+                "as_of": str(prices.tableflow.as_of),
             },
         }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""How long the oldest message has waited that no batch has read yet, in each partition; known to `/metrics` alone, since its first look."""
+"""How long the oldest message has waited that no batch has read yet, in each partition; `/metrics` alone knows it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _of(status: Status) -> Iterator[Sample]:
 
 
 METRIC = TableMetric(
-    doc="How long the oldest message has waited that no batch has read yet, in each partition; known to `/metrics` alone, since its first look.",
+    doc="How long the oldest message has waited that no batch has read yet, in each partition; `/metrics` alone knows it.",
     unit="second",
     of=_of,
     label="source",

@@ -31,22 +31,22 @@ class _Growth:
 class _Ends:
     """How the end of a partition grew from look to look."""
 
-    first: float  # the first look
-    look: float  # the last one
+    first_look: float
+    last_look: float
     end: int
     earlier: float = field(init=False)  # the one before the last
     growths: list[_Growth] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.earlier = self.look
+        self.earlier = self.last_look
 
     def is_followed_by(self, time: float, end: int) -> bool:
-        """Whether it is the same partition and the clock did not go back. Of two pipelines, one may see its end a moment earlier."""
-        return time >= self.look and (end >= self.end or time == self.look)
+        """Whether this end can follow: the partition is the same, and the clock did not go back. Another pipeline may see it earlier."""
+        return time >= self.last_look and (end >= self.end or time == self.last_look)
 
     def note(self, time: float, end: int) -> None:
-        if time > self.look:
-            self.earlier, self.look = self.look, time
+        if time > self.last_look:
+            self.earlier, self.last_look = self.last_look, time
         if end <= self.end:
             return
         if self.growths and self.growths[-1].later == time:
@@ -68,10 +68,10 @@ class _Ends:
         """When the message at a position came, or the first look if it was there before."""
         index = bisect_right([growth.after for growth in self.growths], position)
         if index == len(self.growths):
-            return self.look if self.growths else self.first
+            return self.last_look if self.growths else self.first_look
         growth = self.growths[index]
         if position < growth.before:
-            return self.first
+            return self.first_look
         return growth.earlier + (growth.later - growth.earlier) * (position + 1 - growth.before) / (growth.after - growth.before)
 
 
@@ -91,7 +91,7 @@ class WaitingTimes:
             key = (cluster, offsets.partition)
             ends = self._ends.get(key)
             if ends is None or not ends.is_followed_by(time, offsets.end):
-                ends = self._ends[key] = _Ends(first=time, look=time, end=offsets.end)
+                ends = self._ends[key] = _Ends(first_look=time, last_look=time, end=offsets.end)
             ends.note(time, offsets.end)
             waited[offsets.partition] = max(0.0, time - ends.since(offsets.next_offset)) if offsets.waiting else 0.0
         return replace(status, waited=waited)
@@ -99,4 +99,4 @@ class WaitingTimes:
     def forget(self, moment: datetime) -> None:
         """Forgets partitions that nobody has asked for in an hour."""
         time = moment.timestamp()
-        self._ends = {key: ends for key, ends in self._ends.items() if time - ends.look < _FORGOTTEN}
+        self._ends = {key: ends for key, ends in self._ends.items() if time - ends.last_look < _FORGOTTEN}
