@@ -127,16 +127,13 @@ def _cost(plan: Plan, days: int, today: date, pipeline: Pipeline) -> TableCost:
     except SluiceError as error:
         return TableCost(pipeline=pipeline, days=0, trouble=error)
     except OSError as error:
-        hint = "the login under `storage` must be allowed to list the bucket (`sluice doctor` checks it)"
-        return TableCost(
-            pipeline=pipeline, days=0, trouble=SluiceError("no-listing", f"its files cannot be listed: {error}", hint)
-        )
+        hint = "`sluice doctor` tries what the login may do with the files of tables; it must be allowed to list them"
+        trouble = SluiceError("no-listing", f"its files cannot be listed: {error}", hint)
+        return TableCost(pipeline=pipeline, days=0, trouble=trouble)
     if own_table is None:
         return TableCost(pipeline=pipeline, days=0)
-    kept_days = {today - timedelta(days=number) for number in range(MOST_DAYS)}
-    by_day = {
-        day: done for day, done in daily_work.read(own_table.properties).items() if day in kept_days
-    }  # a clock may be wrong
+    kept_days = {today - timedelta(days=number) for number in range(MOST_DAYS)}  # a clock may have been wrong
+    by_day = {day: done for day, done in daily_work.read(own_table.properties).items() if day in kept_days}
     asked_days = {day: done for day, done in by_day.items() if today - timedelta(days=days) < day}
     age = (today - min(by_day)).days + 1 if by_day else days
     done = sum(asked_days.values(), DayWork())
