@@ -60,7 +60,7 @@ class Streaming:
             assert self.process.poll() is None, "".join(self.errors)
             return self.rows() >= count
 
-        until(are_there, f"{count} rows do not land: {self.events} {self.errors}", 120)
+        until(are_there, f"{count} rows do not land: {self.events} {self.errors}", 300)
 
     def ask(self, path: str) -> tuple[int, dict[str, Any]]:
         try:
