@@ -100,7 +100,7 @@ def up_to_date(keys: AssetKeys, status: Status, says: str) -> AssetObservation:
 def numbers(status: Status, work: Work | None = None) -> dict[str, Any]:
     """The metadata of a table, which Dagster plots over time: its metrics, with those of the `work` that a run has done."""
     watched = status.progress
-    values = values_of_table(status) | (values_of_work(work) if work else {})
+    values = (values_of_work(work) if work else {}) | values_of_table(status)
     entries: dict[str, Any] = {**values_for_dagster(values), "dagster/uri": watched.location}
     if watched.position is not None:
         # As text: a plot of it has no meaning, and it has more digits than a plot keeps.

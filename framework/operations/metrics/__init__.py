@@ -106,6 +106,7 @@ class StreamMetric(Metric):
     of: Callable[[StreamNow], Iterable[Sample]]
 
 
+_LAST = 100
 _Kind = TypeVar("_Kind", bound=Metric)
 
 
@@ -128,15 +129,20 @@ def in_words(batch: Batch) -> Iterator[str]:
 
 
 def values_of_work(work: Work) -> dict[str, Value]:
-    """The values of the metrics of batches, by their names."""
+    """The values of the metrics of batches, by their names, what people ask for first."""
     values: dict[str, Value] = {}
-    for name, metric in metrics().items():
+    for name, metric in sorted(of_kinds(BatchMetric, BatchHistogram).items(), key=lambda item: _rank(item[1])):
         match metric:
             case BatchMetric() if samples := tuple(metric.of(work)):
                 values[name] = _value(metric, samples)
             case BatchHistogram():
                 values[name] = {sample.label: sample.value for sample in metric.of(work)} | {"total": metric.total(work)}
     return values
+
+
+def _rank(metric: Metric) -> int:
+    """The place of a metric among others: those that the line of a batch says come first, in its order."""
+    return metric.place if isinstance(metric, BatchMetric) and metric.place else _LAST
 
 
 def values_of_table(status: Status) -> dict[str, Value]:
