@@ -18,7 +18,6 @@ from framework.core.rules.work import Work
 
 PROPERTY = "sluice.work_by_day"
 KEPT_DAYS = 40
-_GREATEST = 1 << 62
 _DAY = timedelta(days=1)
 
 
@@ -83,10 +82,6 @@ def _valid(days: Mapping[str, Any]) -> Iterator[tuple[date, DayWork]]:
     """The days that are as they were written: another program may have changed some."""
     for text, numbers in days.items():
         with suppress(ValueError, TypeError):
-            if not all(_is_sum(number) for number in numbers):
+            if not all(work.is_sum(number, is_fractional=True) for number in numbers):
                 continue
             yield date.fromisoformat(text), DayWork(**dict(zip(_NAMES, numbers, strict=False)))
-
-
-def _is_sum(number: Any) -> bool:
-    return isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= _GREATEST

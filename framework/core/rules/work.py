@@ -68,12 +68,16 @@ def _valid(name: str, value: Any) -> Any:
     numbers = value.values() if is_of_many and isinstance(value, Mapping) else [value]
     if isinstance(value, Mapping) != is_of_many or (is_of_many and len(value) > _MOST + 1):
         raise ValueError(f"{name} is no sum")
-    for number in numbers:
-        is_whole = isinstance(number, int) and not isinstance(number, bool)
-        if not (is_whole or (name == "seconds" and isinstance(number, float))) or not 0 <= number <= _GREATEST:
-            raise ValueError(f"{name} is no sum")
+    if not all(is_sum(number, is_fractional=name == "seconds") for number in numbers):
+        raise ValueError(f"{name} is no sum")
     "".join(value if is_of_many else ()).encode()  # a lone surrogate is in no name
     return value
+
+
+def is_sum(number: Any, is_fractional: bool) -> bool:
+    """Whether a number can be a sum."""
+    is_whole = isinstance(number, int) and not isinstance(number, bool)
+    return (is_whole or (is_fractional and isinstance(number, float))) and 0 <= number <= _GREATEST
 
 
 def bound(seconds: float) -> str:

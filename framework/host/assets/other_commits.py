@@ -54,8 +54,7 @@ def _observation(keys: AssetKeys, status: Status, commit: ForeignCommit) -> Asse
         "commit_of": commit.author, "operation": commit.operation, "snapshot": str(commit.snapshot), "added_rows": commit.added,
         "deleted_rows": commit.deleted,
     }  # fmt: skip
-    description = commit.words
-    return AssetObservation(keys.table(status.pipeline), metadata=entries, description=description)
+    return AssetObservation(keys.table(status.pipeline), metadata=entries, description=commit.words)
 
 
 def _read(cursor: str | None) -> dict[str, tuple[str, int]]:

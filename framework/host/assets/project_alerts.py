@@ -31,10 +31,11 @@ from dagster import (
 
 from framework.base.amounts import counted
 from framework.base.errors import SluiceError
+from framework.base.pauses import Pauses
 from framework.host.assets import check_records, default_status as statuses, incidents
 from framework.host.assets.default_status import DefaultStatus
 from framework.host.assets.notified import notified
-from framework.host.assets.telling import Pauses, Tell, Telling
+from framework.host.assets.telling import Tell, Telling
 
 _MOST = 100  # failed runs of one tick; the next one tells of the others
 _KEPT = 200  # failed runs that somebody has yet to be told of; older ones are given up

@@ -12,15 +12,13 @@ from collections.abc import Callable, Collection, Mapping
 
 from framework.base.clock import utc_now
 from framework.base.errors import SluiceError
-from framework.base.patience import growing
+from framework.base.pauses import Pauses, note_failure, rests
 from framework.host.assets.incidents import DagsterIncident
 
 _LONGEST = 20.0  # seconds in which a tick begins to send
 _FIRST_PAUSE, _LONGEST_PAUSE = 25.0, 3600.0  # seconds before a receiver that failed is tried again
 
 Tell = Callable[[DagsterIncident], object]
-Pauses = dict[str, tuple[float, int]]
-"""By receiver, the time until which it rests, and how often it failed in a row."""
 
 
 class Telling:
@@ -43,18 +41,15 @@ class Telling:
         return [name for name in sorted(self.names & set(names)) if not self._rests(name) and self._tells(name, incident)]
 
     def _rests(self, name: str) -> bool:
-        until, _ = self._pauses.get(name, (0.0, 0))
-        now = utc_now().timestamp()
         is_late = time.monotonic() - self._begin > _LONGEST
-        return is_late or now < until <= now + _LONGEST_PAUSE  # a clock that went back is not waited for
+        return is_late or rests(self._pauses, name, utc_now().timestamp(), _LONGEST_PAUSE)
 
     def _tells(self, name: str, incident: DagsterIncident) -> bool:
         try:
             self._receivers[name](incident)
         except Exception as error:  # of the project's own function, too
             self._log.error(f"{incident.title}: {error}", exc_info=not isinstance(error, SluiceError))
-            failures = self._pauses.get(name, (0.0, 0))[1] + 1
-            self._pauses[name] = utc_now().timestamp() + growing(failures, _FIRST_PAUSE, _LONGEST_PAUSE), failures
+            note_failure(self._pauses, name, utc_now().timestamp(), _FIRST_PAUSE, _LONGEST_PAUSE)
             self.failed += 1
             return False
         self._pauses.pop(name, None)

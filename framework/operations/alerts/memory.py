@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from framework.base.home import home, lock_file, private, put, read
-from framework.base.patience import growing
+from framework.base.pauses import note_failure, rests
 
 FOLDER = "alerts"
 _STEPS = 30  # samples of a window, however long it is
@@ -78,13 +78,11 @@ class Memory:
 
     def failed(self, notice: str, time: float) -> None:
         """Notes that a notice could not be sent: it rests, each time for longer."""
-        _, failures = self.pauses.get(notice, (0.0, 0))
-        self.pauses[notice] = time + growing(failures + 1, _FIRST_PAUSE, _LONGEST_PAUSE), failures + 1
+        note_failure(self.pauses, notice, time, _FIRST_PAUSE, _LONGEST_PAUSE)
 
     def rests(self, notice: str, time: float) -> bool:
         """Whether a notice that could not be sent is not tried again yet."""
-        until, _ = self.pauses.get(notice, (0.0, 0))
-        return time < until <= time + _LONGEST_PAUSE  # a clock that went back is not waited for
+        return rests(self.pauses, notice, time, _LONGEST_PAUSE)
 
     def note(self, pipeline: str, sums: Mapping[str, float], time: float, window: float) -> None:
         """Notes the sums of a pipeline's table. Samples are the rarer the older they are: each window has enough of them."""

@@ -123,7 +123,7 @@ def of_kinds(*kinds: type[_Kind]) -> dict[str, _Kind]:
 
 def in_words(batch: Batch) -> Iterator[str]:
     """Says a batch in numbers."""
-    for metric in sorted(of_kinds(BatchMetric).values(), key=lambda metric: metric.place):
+    for metric in sorted(of_kinds(BatchMetric).values(), key=_rank):
         yield from metric.words(batch.work)
     yield from (warning.words for warning in batch.warnings)
 

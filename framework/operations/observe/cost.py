@@ -78,7 +78,11 @@ class TableflowCost:
 def costs(plan: Plan, pipelines: Sequence[Pipeline], days: int, today: date) -> tuple[TableCost, ...]:
     """The costs of pipelines in the days up to `today`. Asks the catalogs, and lists the folders of the tables."""
     with ThreadPoolExecutor(_AT_ONCE) as workers:
-        return tuple(workers.map(partial(_cost, plan, days, today), pipelines))
+        tables = tuple(workers.map(partial(_cost, days, today), pipelines))
+    prices, core_count = prices_of(plan), cores(plan.engine)
+    if prices is None:
+        return tables
+    return tuple(table if table.stored is None else replace(table, money=_money(table, prices, core_count)) for table in tables)
 
 
 def prices_of(plan: Plan) -> Prices | None:
@@ -118,7 +122,7 @@ def cores(engine: Engine) -> int:
     return 1
 
 
-def _cost(plan: Plan, days: int, today: date, pipeline: Pipeline) -> TableCost:
+def _cost(days: int, today: date, pipeline: Pipeline) -> TableCost:
     try:
         own_table, bad_table = (
             metadata.read(pipeline.table.catalog, name) for name in (pipeline.table.identifier, pipeline.table.bad_rows)
@@ -137,9 +141,7 @@ def _cost(plan: Plan, days: int, today: date, pipeline: Pipeline) -> TableCost:
     asked_days = {day: done for day, done in by_day.items() if today - timedelta(days=days) < day}
     age = (today - min(by_day)).days + 1 if by_day else days
     done = sum(asked_days.values(), DayWork())
-    cost = TableCost(pipeline=pipeline, days=max(1, min(days, age)), done=done, stored=stored)
-    prices = prices_of(plan)
-    return cost if prices is None else replace(cost, money=_money(cost, prices, cores(plan.engine)))
+    return TableCost(pipeline=pipeline, days=max(1, min(days, age)), done=done, stored=stored)
 
 
 def _stored(tables: Sequence[metadata.Metadata]) -> Stored:
