@@ -184,6 +184,22 @@ def kafka_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Kafka.__init__, "__defaults__", (0.2,))
 
 
+@pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kafka_away: None) -> Path:
+    """The current folder, with a state of its own, where no Kafka answers."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / ".sluice"))
+    return tmp_path
+
+
+@pytest.fixture
+def spec_folder(own_folder: Path) -> Path:
+    """An empty folder of specs in `own_folder`."""
+    folder = own_folder / "specs"
+    folder.mkdir()
+    return folder
+
+
 class _Hurried:
     """A clock that is put forward where somebody would wait."""
 

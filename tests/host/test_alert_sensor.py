@@ -20,44 +20,37 @@ pytestmark = pytest.mark.slow
 ALERT = alert("{paused_for: 1d}", "on: {table: shop.orders}")
 
 
-@pytest.fixture
-def specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kafka_away: None) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / ".sluice"))
-    folder = tmp_path / "specs"
-    folder.mkdir()
-    return folder
-
-
-def tick(specs: Path, instance: DagsterInstance) -> Any:
+def tick(spec_folder: Path, instance: DagsterInstance) -> Any:
     """One tick of the sensor, whose evaluations are recorded as the daemon does."""
-    (sensor,) = [sensor for sensor in build_sluice_definitions(specs).sensors or [] if sensor.name == "Alerts"]
+    (sensor,) = [sensor for sensor in build_sluice_definitions(spec_folder).sensors or [] if sensor.name == "Alerts"]
     result: Any = sensor.evaluate_tick(build_sensor_context(instance))
     for evaluation in result.asset_events:
         instance.report_runless_asset_event(evaluation)
     return result
 
 
-def test_without_alerts_there_is_no_sensor_and_no_check(specs: Path) -> None:
-    (specs / "main.yaml").write_text(f"{BASE.format(bootstrap=NOWHERE)}---{ORDERS}{mail_by(1)}")
-    definitions = build_sluice_definitions(specs)
+def test_without_alerts_there_is_no_sensor_and_no_check(spec_folder: Path) -> None:
+    (spec_folder / "main.yaml").write_text(f"{BASE.format(bootstrap=NOWHERE)}---{ORDERS}{mail_by(1)}")
+    definitions = build_sluice_definitions(spec_folder)
     assert "Alerts" not in [sensor.name for sensor in definitions.sensors or []]
     assert "alerts" not in [key.name for key in definitions.resolve_asset_graph().asset_check_keys]
 
 
-def test_it_tells_and_shows_what_holds(specs: Path) -> None:
+def test_it_tells_and_shows_what_holds(spec_folder: Path) -> None:
     with mail_server() as (box, port), DagsterInstance.ephemeral() as instance:
-        (specs / "main.yaml").write_text(f"{BASE.format(bootstrap=NOWHERE)}---{ORDERS}{mail_by(port)}{ALERT}")
-        keys = [key for key in build_sluice_definitions(specs).resolve_asset_graph().asset_check_keys if key.name == "alerts"]
+        (spec_folder / "main.yaml").write_text(f"{BASE.format(bootstrap=NOWHERE)}---{ORDERS}{mail_by(port)}{ALERT}")
+        keys = [
+            key for key in build_sluice_definitions(spec_folder).resolve_asset_graph().asset_check_keys if key.name == "alerts"
+        ]
         assert keys == [AssetCheckKey(AssetKey(["lake", "shop", "orders"]), "alerts")]
-        first = tick(specs, instance)
+        first = tick(spec_folder, instance)
         assert (first.skip_message, [each.passed for each in first.asset_events]) == ("no alert holds", [True])
         pause("orders", since=datetime.now(timezone.utc) - timedelta(days=2))
-        second = tick(specs, instance)
+        second = tick(spec_folder, instance)
         (shown,) = second.asset_events
         assert (shown.passed, shown.description) == (False, "stopped: paused for 2 d")
         assert second.skip_message == "stopped on shop.orders holds; stopped: shop.orders: mailed to ops@example.com"
-        assert tick(specs, instance).asset_events == []
+        assert tick(spec_folder, instance).asset_events == []
         journal.resume("orders")
-        assert [each.passed for each in tick(specs, instance).asset_events] == [True]
+        assert [each.passed for each in tick(spec_folder, instance).asset_events] == [True]
     assert [mail["Subject"] for mail in box.mails] == ["stopped: shop.orders", "stopped is over: shop.orders"]

@@ -20,10 +20,8 @@ KEY = AssetKey(["lake", "shop", "trades"])
 
 
 @pytest.fixture
-def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kafka_away: None) -> Plan:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / ".sluice"))
-    return plan_for(tmp_path, NOWHERE, specs("n: bigint; price: double"))
+def plan(own_folder: Path) -> Plan:
+    return plan_for(own_folder, NOWHERE, specs("n: bigint; price: double"))
 
 
 @pytest.fixture

@@ -267,24 +267,15 @@ def test_a_cursor_that_cannot_be_read_tells_once_more_what_fails(instance: Dagst
         assert tick() == "1 message sent"
 
 
-@pytest.fixture
-def specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kafka_away: None) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / ".sluice"))
-    folder = tmp_path / "specs"
-    folder.mkdir()
-    return folder
-
-
 def written(folder: Path, port: int, more: str = "") -> None:
     (folder / "main.yaml").write_text(f"{BASE.format(bootstrap=NOWHERE)}---{ORDERS}{mail_by(port)}{more}")
 
 
-def test_an_alert_of_the_specs_names_who_is_told(specs: Path, instance: DagsterInstance) -> None:
+def test_an_alert_of_the_specs_names_who_is_told(spec_folder: Path, instance: DagsterInstance) -> None:
     incidents: list[DagsterIncident] = []
     with mail_server() as (box, port):
-        written(specs, port, alert("failing"))
-        tick = Ticks(instance, incidents.append, alert="stopped", specs=specs)
+        written(spec_folder, port, alert("failing"))
+        tick = Ticks(instance, incidents.append, alert="stopped", specs=spec_folder)
         tick()
         run_id = tick.run("broken_report")
         tick.check(passed=False)
@@ -295,10 +286,10 @@ def test_an_alert_of_the_specs_names_who_is_told(specs: Path, instance: DagsterI
     assert "broken_report: ValueError: no such column: price" in str(box.mails[0]) and len(incidents) == 2
 
 
-def test_one_receiver_that_is_away_holds_up_no_other(specs: Path, instance: DagsterInstance) -> None:
+def test_one_receiver_that_is_away_holds_up_no_other(spec_folder: Path, instance: DagsterInstance) -> None:
     incidents: list[DagsterIncident] = []
-    written(specs, 1, alert("failing"))
-    tick = Ticks(instance, incidents.append, alert="stopped", specs=specs)
+    written(spec_folder, 1, alert("failing"))
+    tick = Ticks(instance, incidents.append, alert="stopped", specs=spec_folder)
     tick.check(passed=False)
     for _ in range(2):
         assert tick().endswith("1 message could not be sent: a later tick tries again")
@@ -316,16 +307,16 @@ def test_one_receiver_that_is_away_holds_up_no_other(specs: Path, instance: Dags
         (alert("failing", notify="[]"), "stopped", "nobody-is-told: the alert `stopped` has no `notify`"),
     ],
 )
-def test_an_alert_that_tells_nobody_is_an_error_at_once(specs: Path, more: str, name: str, says: str) -> None:
-    written(specs, 1, more)
+def test_an_alert_that_tells_nobody_is_an_error_at_once(spec_folder: Path, more: str, name: str, says: str) -> None:
+    written(spec_folder, 1, more)
     with pytest.raises(SluiceError) as raised:
-        build_sluice_alert_sensor(alert=name, specs=specs)
+        build_sluice_alert_sensor(alert=name, specs=spec_folder)
     assert says in f"{raised.value}\n{raised.value.hint}"
 
 
-def test_broken_specs_do_not_end_the_load_of_a_project(specs: Path, instance: DagsterInstance) -> None:
-    written(specs, 1, alert("lat"))
-    tick = Ticks(instance, alert="stopped", specs=specs)
+def test_broken_specs_do_not_end_the_load_of_a_project(spec_folder: Path, instance: DagsterInstance) -> None:
+    written(spec_folder, 1, alert("lat"))
+    tick = Ticks(instance, alert="stopped", specs=spec_folder)
     tick.check(passed=False)
     assert tick() == "0 messages sent; 1 message could not be sent: a later tick tries again"
 

@@ -32,17 +32,12 @@ from tests.support.mail_server import Mailbox, mail_server
 from tests.support.project import BASE, plan_for
 from tests.support.shop import NOWHERE, sluice
 
+pytestmark = pytest.mark.usefixtures("own_folder")
 START = datetime(2026, 1, 5, 12, tzinfo=timezone.utc)
 
 
 def specs(port: int, more: str = "", notify: str = "[{email: {to: [ops@example.com]}}]", name: str = "stopped") -> str:
     return ORDERS + mail_by(port) + alert("{paused_for: 1d}", f"doc: Call the desk.\n{more}", notify, name)
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kafka_away: None) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / ".sluice"))
 
 
 def planned(port: int, more: str = "") -> Plan:

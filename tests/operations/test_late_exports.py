@@ -30,13 +30,8 @@ from: {table: shop.orders}
 file: {format: csv, to: exports/hand.csv}
 """
 RECORD = '[{"window": "", "file": "x", "snapshot": 1, "rows": 1, "bytes": 1, "sha256": "", "at": %s}]'
+pytestmark = pytest.mark.usefixtures("own_folder")
 MONDAY = datetime(2026, 1, 5, tzinfo=timezone.utc)
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kafka_away: None) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SLUICE_HOME", str(tmp_path / ".sluice"))
 
 
 def planned(name: str = "nightly", port: int = 1) -> Plan:
