@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,6 +17,9 @@ from tests.support.project import BASE, Project
 from tests.support.proxy import Request, between
 from tests.support.rest_catalog import STORAGE, login
 from tests.support.spark_catalogs import tell
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow, pytest.mark.long]
 BATCHES = 20
@@ -39,11 +45,16 @@ class InStore(Project):
         return make(folder)
 
 
+@pytest.fixture
+def project(tmp_path: Path, lake: Path, kafka: str, spark: SparkSession) -> Iterator[InStore]:
+    new_project = InStore(tmp_path, lake, kafka, spark)
+    yield new_project
+    new_project.close()
+
+
 @pytest.mark.parametrize("write", ["append", "upsert, keys: [id]"])
-def test_requests_are_counted(project: Project, quick_store: str, write: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_are_counted(project: InStore, quick_store: str, write: str, monkeypatch: pytest.MonkeyPatch) -> None:
     login(monkeypatch)
-    project.__class__ = InStore
-    assert isinstance(project, InStore)
     project.template = project.template.replace("{namespace}.trades}}", f"{{namespace}}.trades, write: {write}}}}}")
     project.make_topic(partitions=1)
     requests: Counter[str] = Counter()

@@ -82,12 +82,12 @@ def command(
         raise click.UsageError("--cost shows other numbers than --watch and --partitions: give it alone")
     plan = _specs.plan(specs, environment)
     pipelines = _specs.chosen(plan, names)
-    from framework.operations.observe.status import statuses
-
     if cost:
         from framework.host.cli import _cost
 
         sys.exit(_cost.show(plan, pipelines, days or _DAYS, as_json))
+    from framework.operations.observe.status import statuses
+
     if again:
         states = _watch(plan, pipelines, partitions)
     else:
