@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-long wheel up down check bench-quick bench-appends bench-changes bench-keep bench-shaping bench-stream bench-catalogs
+.PHONY: help setup demo test test-fast test-long wheel up down check infra-plan infra-create infra-delete bench-quick bench-appends bench-changes bench-keep bench-shaping bench-stream bench-catalogs
 
 help:  ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -43,6 +43,17 @@ check: $(READY)  ## Lint, format, types, import directions, names
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/python -m pytest tests/house/test_layers.py tests/house/test_words.py -q
+
+DEPLOY = infra/deploy.sh $(1) --env "$(or $(ENV),$(error which environment? make $@ ENV=name))" $(if $(PROFILE),--profile "$(PROFILE)")
+
+infra-plan: $(READY)  ## Show what infra-create would make in the cloud; ENV=name of a file in infra/environments, PROFILE=of AWS
+	@$(call DEPLOY,plan)
+
+infra-create: $(READY)  ## Make the cloud side of ENV, after it was shown; YES=1 does not ask
+	@$(call DEPLOY,create) $(if $(YES),--yes)
+
+infra-delete: $(READY)  ## Delete it, after what is lost was shown; WITH_TABLES=1 deletes a bucket with files
+	@$(call DEPLOY,delete) $(if $(YES),--yes) $(if $(WITH_TABLES),--with-tables)
 
 bench-quick: setup  ## Measure against a hand-written job, and how long a new user waits; a quarter of an hour
 	@$(BIN)/python -m bench.quick

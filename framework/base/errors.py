@@ -8,6 +8,7 @@
     │   ├── KafkaAway       a cluster of Kafka does not answer
     │   ├── CatalogAway     a catalog cannot be read
     │   ├── RegistryAway    a schema registry does not answer
+    │   ├── SecretsAway     a store of secrets does not answer
     │   ├── KafkaForbids    a login to Kafka may not do this
     │   └── NoTopic         the cluster has no topic of this name
     ├── NoRegistry          the cluster names no schema registry
@@ -145,6 +146,10 @@ class UnreachableError(SluiceError):
 
 class RegistryAway(UnreachableError):
     """A schema registry does not answer."""
+
+
+class SecretsAway(UnreachableError):
+    """A store of secrets does not answer."""
 
 
 class KafkaAway(UnreachableError):

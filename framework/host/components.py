@@ -14,6 +14,7 @@ COMPONENTS = Components(
     formats=components_in("framework.messages.formats"),
     kinds=components_in("framework.documents.kinds", "framework.features.*.document"),
     notices=components_in("framework.features.notices"),
+    secrets=components_in("framework.systems.secrets"),
     steps=components_in("framework.documents.steps"),
     writes=components_in("framework.features.writes"),
 )

@@ -20,6 +20,7 @@ class Components:
     formats: Folder
     kinds: Folder
     notices: Folder
+    secrets: Folder
     steps: Folder
     writes: Folder
 

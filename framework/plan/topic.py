@@ -115,8 +115,10 @@ class Cluster:
 
 @dataclass(frozen=True)
 class SecretStore:
-    store: Literal["env", "file"] = "env"
-    path: str | None = None
+    """The store for the values of secrets. `type` is a file of `framework.systems.secrets`, `options` are as that declares them."""
+
+    type: str = "env"
+    options: Any = None
 
 
 @dataclass(frozen=True)

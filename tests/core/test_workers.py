@@ -328,11 +328,11 @@ class TestSiblings:
     def test_a_thread_that_did_nothing_while_the_jvm_ended_begins_another_session(self, host: Context) -> None:
         busy, idle = host.sibling(), host.sibling()
         assert [str(busy.spark), str(idle.spark)] == ["beside jvm 0", "beside jvm 0"]
-        busy.forget_spark_if_gone()
+        busy.forget_what_failed()
         assert idle.has_lost_spark()
         assert [str(busy.spark), str(idle.spark)] == ["beside jvm 1", "beside jvm 1"]
         assert not idle.has_lost_spark()
-        idle.forget_spark_if_gone()
+        idle.forget_what_failed()
         assert str(busy.spark) == "beside jvm 1"
 
     def test_few_rows_make_no_jvm_slow_that_stays(self, host: Context) -> None:

@@ -108,7 +108,7 @@ def sources_of(folder: str) -> dict[str, str]:
 
 
 @pytest.mark.slow  # and `make check` has it
-@pytest.mark.parametrize("folder", ["framework", "sluice", "pipelines", "tests", "bench"])
+@pytest.mark.parametrize("folder", ["framework", "sluice", "pipelines", "tests", "bench", "infra"])
 def test_variables_are_nouns_and_docstrings_are_sentences(folder: str) -> None:
     sources = sources_of(folder)
     assert worst(sources) == []

@@ -12,7 +12,8 @@ def asks(url: str, strictly: bool) -> None:
 
 
 def for_moto(statement: dict[str, Any]) -> dict[str, Any]:
-    """Returns a statement for moto, which applies Glue's actions to all resources and knows no `?` in names."""
-    of_glue = statement["Action"][0].startswith("glue:")
-    names = ["*"] if of_glue else [name.replace("?" * 8, "*") for name in statement["Resource"]]
-    return {**statement, "Resource": names}
+    """Returns a statement for moto, which knows names of files alone, no `?` in them, and no conditions but those of trust."""
+    actions, names = (value if isinstance(value, list) else [value] for value in (statement["Action"], statement["Resource"]))
+    known_names = [name.replace("?" * 8, "*") for name in names] if actions[0].startswith("s3:") else ["*"]
+    without_condition = {key: value for key, value in statement.items() if key != "Condition"}
+    return {**without_condition, "Action": actions, "Resource": known_names}

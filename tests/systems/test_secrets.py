@@ -12,9 +12,14 @@ from framework.host.cli import query
 from framework.host.plans import make
 from framework.plan import SecretStore
 from framework.plan.secret import SecretRef
-from framework.systems.secrets import reveal
+from framework.systems.secrets import file, reveal
 
-ENV, FILE = SecretStore(), SecretStore("file", ".sluice/secrets")
+
+def in_file(path: str) -> SecretStore:
+    return SecretStore("file", file.Options(path))
+
+
+ENV, FILE = SecretStore(), in_file(".sluice/secrets")
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +72,7 @@ def test_the_hint_on_a_variable_of_another_name_works_when_obeyed(monkeypatch: p
 def test_a_file_of_secrets_is_one_of_the_project(tmp_path: Path) -> None:
     path = kept(Path(".sluice/secrets"), "a=1\nb = 2 = 3\n")
     assert [reveal(SecretRef(name), FILE) for name in "ab"] == ["1", "2 = 3"]
-    assert reveal(SecretRef("a"), SecretStore("file", str(path.absolute()))) == "1"
+    assert reveal(SecretRef("a"), in_file(str(path.absolute()))) == "1"
     assert refused("c", FILE).code == "no-secret"
     path.chmod(0o644)
     assert refused("a", FILE).code == "open-secrets"
@@ -87,7 +92,7 @@ def test_a_link_out_of_the_project_is_not_followed(tmp_path: Path, monkeypatch: 
     kept(tmp_path / "home" / "secrets", "a=2\n")
     Path("linked").symlink_to(tmp_path / "home")
     monkeypatch.setenv("SLUICE_HOME", str(tmp_path / "home"))
-    assert reveal(SecretRef("a"), SecretStore("file", "linked/secrets")) == "2"
+    assert reveal(SecretRef("a"), in_file("linked/secrets")) == "2"
 
 
 @pytest.mark.parametrize("path", ["folder", "binary", "none"])
@@ -95,7 +100,7 @@ def test_what_is_no_file_of_secrets_is_an_error_with_a_name(path: str) -> None:
     Path("folder").mkdir()
     Path("binary").write_bytes(b"\xff\xfe")
     Path("binary").chmod(0o600)
-    assert refused("a", SecretStore("file", path)).code in ("no-secret", "open-secrets")
+    assert refused("a", in_file(path)).code in ("no-secret", "open-secrets")
 
 
 def test_a_query_takes_them_from_the_store_that_the_specs_name() -> None:

@@ -209,10 +209,11 @@ class Context:
             return True
         return self._spark is not None and session.is_gone(self._spark)
 
-    def forget_spark_if_gone(self) -> None:
-        """Stops a session whose JVM has ended; the next use starts another one."""
+    def forget_what_failed(self) -> None:
+        """Makes the next use look secrets up again, and start another session if the JVM of this one has ended."""
+        secrets.forget(self.plan.secrets)
         with self._lock:
             if self._spark is not None and session.is_gone(self._spark):
                 self.stop()
         if self._host is not None:
-            self._host.forget_spark_if_gone()
+            self._host.forget_what_failed()

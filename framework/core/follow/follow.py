@@ -64,7 +64,7 @@ def after_run(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] 
             for count in _catch_up(context, pipeline, follower, stopped):
                 rows += count
         except Exception as error:
-            context.forget_spark_if_gone()
+            context.forget_what_failed()
             trouble = _trouble(pipeline, follower, defects.as_sluice_error(pipeline.name, error))
             if not isinstance(error, TurnTaken):  # the other process shows the rows
                 journal.record_follower(pipeline.journal_name, follower.tag, trouble)

@@ -32,8 +32,8 @@ def delete(lake: TableStore, catalog: Catalog, identifier: str, current_time: da
     file_store, folders = removal.own_files(lake, loaded_table)
     expired_lists = [old_list for old_list in old_lists if not table.snapshots.keys() & set(old_list.snapshots)]
     paths = {table.files.path(location) for old_list in expired_lists for location in old_list.files} - by_others
-    count = deletable_files.delete(file_store, paths, folders)
-    deletable_files.delete(file_store, [old_list.path for old_list in old_lists], folders)
+    count = deletable_files.delete_or_leave(file_store, paths, folders)
+    deletable_files.delete_or_leave(file_store, [old_list.path for old_list in old_lists], folders)
     _forget(lake, loaded_table, old_names)
     return count
 

@@ -9,8 +9,9 @@ from datetime import datetime
 from typing import Any
 
 from framework.base import amounts
+from framework.base.errors import SluiceError
 from framework.core.context.context import Context
-from framework.core.iceberg import published
+from framework.core.iceberg import deletable_files, metadata, published
 from framework.core.iceberg.jvm_state import names, state
 from framework.core.iceberg.lake import TableStore
 from framework.core.maintain import compact, delete_later, expire, orphans
@@ -68,6 +69,8 @@ def maintain(context: Context, pipeline: Pipeline, byte_limit: int | None = None
     by_person = byte_limit is None
     if not due(pipeline, context.clock(), by_person):
         return
+    if by_person:
+        _require_right(pipeline)
     lake = context.lake(pipeline)
     table = lake.load(pipeline.table.identifier)
     current = state(table)
@@ -79,6 +82,16 @@ def maintain(context: Context, pipeline: Pipeline, byte_limit: int | None = None
     for identifier in [duty.identifier for duty in due(pipeline, context.clock(), by_person)]:
         says = tuple(_steps(context, lake, pipeline, identifier, byte_limit))
         yield MaintenanceDone(identifier, says, is_whole=not says or not says[-1].startswith(_LEFT))
+
+
+def _require_right(pipeline: Pipeline) -> None:
+    """Raises if the login may not delete files: a person who asks for maintenance is not told that it is done."""
+    table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
+    if table is not None and not table.files.may_delete(str(table.document["location"])):
+        message = f"the login to the files of {pipeline.table.identifier} may not delete files"
+        raise SluiceError(
+            "may-not-delete", message, "run it with a login that may: `sluice access aws-policy` prints the policy `maintain`"
+        )
 
 
 def _forget_followers(lake: TableStore, pipeline: Pipeline, table: Any) -> None:
@@ -119,7 +132,9 @@ def _steps(context: Context, lake: TableStore, pipeline: Pipeline, identifier: s
         catalog = pipeline.table.catalog
         if (expirable := _due(context, pipeline, identifier, False).expirable).ids:
             later_than = context.clock() if expirable.are_read else None
-            snapshots, files = expire.expire(lake, catalog, identifier, expirable.ids, later_than)
+            snapshots, files = expire.expire(
+                lake, catalog, identifier, expirable.ids, later_than, deletable_files.delete_or_leave
+            )
             context.reached("expired")
             files_text = "" if later_than else f" and {amounts.counted(files, 'file')}"
             yield f"{amounts.counted(snapshots, 'snapshot')}{files_text} are gone"

@@ -85,7 +85,7 @@ def run(context: Context, pipeline: Pipeline, stopped: Callable[[], bool] = neve
     except Paused as reason:
         yield LeftOut(pipeline, reason)
     except Exception as error:
-        context.forget_spark_if_gone()
+        context.forget_what_failed()
         yield Failed(pipeline, named(pipeline, error))
         yield from followed(context, pipeline, stopped)  # with all that the table has
     yield Ended(pipeline)
@@ -105,7 +105,7 @@ def turn(context: Context, pipeline: Pipeline, stopped: Callable[[], bool], is_o
     except Paused as reason:
         yield LeftOut(pipeline, reason)
     except Exception as error:
-        context.forget_spark_if_gone()
+        context.forget_what_failed()
         yield Failed(pipeline, named(pipeline, error))
     yield Ended(pipeline)
 

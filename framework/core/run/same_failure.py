@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 from framework.base import iso_times
-from framework.base.errors import CatalogAway, KafkaAway, NoTopic, RegistryAway, Transient
+from framework.base.errors import CatalogAway, KafkaAway, NoTopic, RegistryAway, SecretsAway, Transient
 from framework.core.context.context import Context
 from framework.core.iceberg import metadata
 from framework.core.rules import journal
@@ -20,7 +20,7 @@ from framework.plan import Catalog, Pipeline, digest
 
 _HOUR = 3600.0  # after it, a run is retried where no person must decide: the disk may have space by then, the machine memory
 # Errors that a check of the topic and the table also finds, and passing errors of other systems: the next run may not meet them.
-_PASSING = (*CHECKED, CatalogAway, KafkaAway, NoTopic, RegistryAway, Transient)
+_PASSING = (*CHECKED, CatalogAway, KafkaAway, NoTopic, RegistryAway, SecretsAway, Transient)
 
 
 def note(context: Context, pipeline: Pipeline) -> None:

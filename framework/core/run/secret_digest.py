@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
-from framework.base.errors import SetupError
+from framework.base.errors import SluiceError
 from framework.machine.java import jar_cache
 from framework.plan import SecretStore
 from framework.plan.secret import SecretRef
@@ -64,7 +64,7 @@ def _state(name: str, store: SecretStore) -> tuple[str, str]:
     """The secret's value, or the code of the error that reading it raises: a file that others can read is not a missing one."""
     try:
         return "value", secrets.reveal(SecretRef(name), store)
-    except SetupError as error:
+    except SluiceError as error:
         return "error", error.code
 
 

@@ -29,7 +29,7 @@ from framework.core.spark import scratch, session, warm_jvm
 from framework.core.spark.warm_jvm import Lease
 from framework.machine.java import ivy, java
 from framework.plan import Plan
-from framework.systems import secrets
+from framework.systems.secrets.env import secret_variables
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -193,7 +193,7 @@ def _decides(name: str) -> bool:
 
 def _secrets() -> set[str]:
     """The variables with secrets, which each command has for itself while the JVM stays; without the machine's own logins."""
-    return secrets.secret_variables() - set(_LOGINS)
+    return secret_variables() - set(_LOGINS)
 
 
 def _attached(plan: Plan, lease: Lease) -> SparkSession:

@@ -99,7 +99,7 @@ def _maintained(context: OpExecutionContext, plan: Plan, assets: Assets, pipelin
             yield f"{pipeline.name}: {sluice_error}"
             if isinstance(sluice_error, SparkEnded):
                 spark.forget()
-                engine.forget_spark_if_gone()
+                engine.forget_what_failed()
             continue
         for work in done:
             context.log.info(work.line)

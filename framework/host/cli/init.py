@@ -28,6 +28,9 @@ ALSO_CALLED = ("new", "create")
 @click.option(
     "--registry", type=ScalarParameter("Url"), metavar="URL", help="Use this schema registry; default: the cluster's registry."
 )
+@click.option(
+    "--from-infra", metavar="NAME", help="Write the environment that `infra/deploy.sh create --env NAME` made, or a file of its."
+)
 @_specs.with_environment
 @click.pass_context
 def command(
@@ -37,6 +40,7 @@ def command(
     sample: int,
     bootstrap: str | None,
     registry: str | None,
+    from_infra: str | None,
     environment: str,
 ) -> None:
     """Create a project with a first spec, or a spec for a topic.
@@ -49,10 +53,17 @@ def command(
 
     If messages begin with the id of a schema in the registry, their format and columns come from the registry.
 
+    With --from-infra, writes specs/environments/NAME/main.yaml: the catalog and the store of secrets that were made in the cloud.
+
     Example: sluice init --topic orders --bootstrap 127.0.0.1:19092
     """
     from framework.operations.init import project
 
+    if from_infra is not None:
+        if topic is not None:
+            raise click.UsageError("--from-infra and --topic are two uses: give one of them")
+        _environment(folder, from_infra)
+        return
     if topic is None:
         for param in ("sample", "bootstrap", "registry", "environment"):
             if ctx.get_parameter_source(param) is ParameterSource.COMMANDLINE:
@@ -75,6 +86,19 @@ def command(
         else []
     )
     _tell(folder, added.files, topics.commands(added.name), remarks)
+
+
+def _environment(folder: Path, name: str) -> None:
+    from framework.host.components import all_components
+    from framework.operations.init import from_infra
+
+    with all_components():
+        written = from_infra.write(folder, name)
+    environment = Path(written[0]).parent.name
+    _tell(folder, written, (
+        (f"sluice doctor --env {environment}", "tries what it names: the catalog, the bucket, the secrets"),
+        (f"sluice run --env {environment}", "loads the messages into tables there"),
+    ))  # fmt: skip
 
 
 def _tell(folder: Path, files: tuple[str, ...], commands: tuple[tuple[str, str], ...], remarks: list[str] | None = None) -> None:

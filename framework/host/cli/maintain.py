@@ -56,7 +56,7 @@ def command(names: tuple[str, ...], dry_run: bool, specs: Path, environment: str
                 raise
             except Exception as error:  # which keeps no other table back
                 _specs.echo(f"{pipeline.name}: {defects.as_sluice_error(pipeline.name, error)}", err=True)
-                context.forget_spark_if_gone()
+                context.forget_what_failed()
                 failed = True
     finally:
         context.stop()

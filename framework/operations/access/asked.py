@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from framework.plan import SecretRef
-from framework.systems.secrets import variable
+from framework.systems.secrets.env import variable
 
 
 @dataclass(frozen=True)

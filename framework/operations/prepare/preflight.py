@@ -1,7 +1,7 @@
 """Checks whether the systems that specs name can be reached, with the rights that a run needs.
 
-A small file is written into each object store and folder of tables, read, listed and deleted. No table, topic or message is changed, and no
-mail is sent.
+A small file is written into each object store and folder of tables, read, listed and deleted, if the login may. No table, topic or message
+is changed, and no mail is sent.
 """
 
 from __future__ import annotations
@@ -16,15 +16,18 @@ from framework.base.patience import KAFKA_WATCHED
 from framework.core.iceberg import metadata
 from framework.core.kafka import acls
 from framework.core.kafka.cluster import Kafka
+from framework.core.run.secret_digest import used_secrets
 from framework.features.export import bucket
 from framework.features.notices import email
 from framework.machine.java import ivy, jars
 from framework.operations.prepare.doctor import Finding
 from framework.plan import Catalog, Cluster, Plan, Storage, Topic
 from framework.plan.notice import Mail
-from framework.systems import catalogs
+from framework.plan.secret import SecretRef
+from framework.systems import catalogs, secrets
 
 _STORAGE = "give the login this right, or correct `storage` and `warehouse` of the catalog"
+_KEPT = "to delete is left to another login, with which `maintain`, `forget`, `drop` and `rebuild` are run"
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,8 @@ def preflight(plan: Plan) -> Iterator[Finding]:
 
 
 def _checks(plan: Plan) -> Iterator[_Check]:
+    if names := sorted({secret.name for secret in used_secrets((plan.clusters, plan.catalogs, plan.pipelines, _values(plan)))}):
+        yield _Check("secrets", partial(_secrets, plan, names))
     topics = {topic.name: topic for pipeline in plan.pipelines for topic in pipeline.topics}
     sent_topics = {follower.sends_to for pipeline in plan.pipelines for follower in pipeline.also if follower.sends_to}
     clusters = {cluster.name: cluster for cluster in (*plan.clusters, *(target_cluster for target_cluster, _ in sent_topics))}
@@ -70,6 +75,26 @@ def _checks(plan: Plan) -> Iterator[_Check]:
             yield _Check(f"files of {export.name}", partial(_exported, plan, export.to, export.storage))
     for document in plan.documents_of("mail"):
         yield _Check(f"mail {document.name}", partial(_mail, plan, document.value))
+
+
+def _values(plan: Plan) -> tuple[object, ...]:
+    return tuple(document.value for document in plan.documents)
+
+
+def _secrets(plan: Plan, names: list[str]) -> str:
+    """Looks up each secret that the specs name. Raises an error that names all that cannot be had."""
+    errors = []
+    for name in names:
+        try:
+            secrets.reveal(SecretRef(name), plan.secrets)
+        except SluiceError as error:
+            errors.append(error)
+    if errors:
+        message, hint = (
+            "; ".join(dict.fromkeys(texts)) for texts in zip(*((error.message, error.hint) for error in errors), strict=True)
+        )
+        raise SluiceError(errors[0].code, message, hint)
+    return f"{plan.secrets.type} has the {counted(len(names), 'secret')} of the specs"
 
 
 def _kafka(plan: Plan, cluster: Cluster, topics: list[Topic], written_topics: list[str]) -> str:
@@ -140,8 +165,9 @@ def _files(plan: Plan, catalog: Catalog) -> str:
     folder = str(table.document["location"]) if table else files.root
     if not folder:
         return "the catalog alone knows where they will be: check again when it has a table"
-    files.probe(folder)
-    return f"{files.path(folder)}: a file can be written, read, listed and deleted"
+    if files.probe(folder):
+        return f"{files.path(folder)}: a file can be written, read, listed and deleted"
+    return f"{files.path(folder)}: a file can be written, read and listed; {_KEPT}"
 
 
 def _exported(plan: Plan, target: str, storage: Storage) -> str:

@@ -30,7 +30,8 @@ def tables(shape: shapes.RecordShape, extra_texts: Mapping[str, str], path: str 
     if shape.cls.exactly_one:
         extra_options = [f"`{name}`" for name in shape.cls.besides]
         yield f"Exactly one of these, and {', '.join(extra_options)} if you want:" if extra_options else "Exactly one of these:"
-    yield table(HEAD, (_row(shape, name, slot, _path(path, name)) for name, slot in shape.slots.items()))
+    if shape.slots:
+        yield table(HEAD, (_row(shape, name, slot, _path(path, name)) for name, slot in shape.slots.items()))
     if shape.cls.short:
         yield f"Text in place of the options is the `{shape.cls.short}`."
     if shape.later:

@@ -123,10 +123,14 @@ class TableFiles(ABC):
     def stored(self, folders: Iterable[str]) -> Stored:
         """The number and size of all files in folders. Raises OSError if they cannot be listed."""
 
+    def may_delete(self, folder: str) -> bool:
+        """Whether the login may delete files in the folder. Others are kept for a login that may."""
+        return True
+
     @abstractmethod
-    def probe(self, folder: str) -> None:
-        """Writes, reads, lists and deletes a small file in the folder. Raises `RequestFailed` or OSError with what was not
-        allowed."""
+    def probe(self, folder: str) -> bool:
+        """Writes, reads and lists a small file in the folder. Whether the login may delete it, too. Raises `RequestFailed` or OSError with
+        what else was not allowed."""
 
     @abstractmethod
     def around(self, location: str) -> str:

@@ -78,7 +78,7 @@ class LocalFiles(TableFiles):
                 ):
                     yield str(path)
 
-    def probe(self, folder: str) -> None:
+    def probe(self, folder: str) -> bool:
         place = Path(self.path(folder))
         place = next(path for path in (place, *place.parents) if path.exists())  # a run creates the others
         with tempfile.NamedTemporaryFile(dir=place, prefix=PROBE) as file:
@@ -86,6 +86,7 @@ class LocalFiles(TableFiles):
             file.flush()
             Path(file.name).read_bytes()
             list(place.iterdir())
+        return True
 
     def around(self, location: str) -> str:
         return self.path(self.root)

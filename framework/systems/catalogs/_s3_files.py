@@ -8,7 +8,6 @@ Cost: a folder is listed once, for all files in it that are asked for together.
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -92,8 +91,18 @@ class S3Files(TableFiles):
         sizes = [size for folder in folders for _, _, size in self._listed(f"{self.path(folder).rstrip('/')}/")]
         return Stored(files=len(sizes), bytes=sum(sizes))
 
-    def probe(self, folder: str) -> None:
-        bucket, key = self._parts(f"{folder.rstrip('/')}/{PROBE}{uuid.uuid4().hex[:8]}")
+    def may_delete(self, folder: str) -> bool:
+        bucket, key = self._parts(_probe(folder))
+        try:
+            self._client().delete_object(Bucket=bucket, Key=key)
+        except buckets.errors() as error:
+            if buckets.trouble(error, self.storage).kind == "refused":
+                return False
+            raise self._error(error, folder) from None
+        return True
+
+    def probe(self, folder: str) -> bool:
+        bucket, key = self._parts(_probe(folder))
         object_key = {"Bucket": bucket, "Key": key}
         try:
             store = self._client()
@@ -103,7 +112,6 @@ class S3Files(TableFiles):
             "s3:PutObject": lambda: store.put_object(**object_key, Body=b"sluice doctor", **buckets.encryption(self.storage)),
             "s3:GetObject": lambda: store.get_object(**object_key)["Body"].read(),
             "s3:ListBucket": lambda: store.list_objects_v2(Bucket=bucket, Prefix=key),
-            "s3:DeleteObject": lambda: store.delete_object(**object_key),
         }
         failed = {}
         for action, tried in actions.items():
@@ -119,6 +127,7 @@ class S3Files(TableFiles):
             raise RequestFailed(
                 message, self._grant(refused, folder) if refused else "correct the login under `storage`, or `warehouse`"
             )
+        return self.may_delete(folder)
 
     def _grant(self, actions: list[str], folder: str) -> str:
         """The rights that an administrator has to grant. A login that may not write was refused before the other rights were tried."""
@@ -204,3 +213,8 @@ class S3Files(TableFiles):
         if trouble.kind in ("refused", "wrong-login", "failed", "no-bucket"):
             return PermissionError(f"the object store refused {self.path(location)}: {trouble.says}")
         return ConnectionError(f"{trouble.says}, for {self.path(location)}")
+
+
+def _probe(folder: str) -> str:
+    """The file that only tests rights. It has one name, since a login that may not delete leaves it."""
+    return f"{folder.rstrip('/')}/{PROBE}file"

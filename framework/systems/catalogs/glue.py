@@ -36,6 +36,7 @@ storage: {endpoint: "http://127.0.0.1:19200", region: us-east-1, access_key: "${
 """
 _MOVED = ("AlreadyExistsException", "ConcurrentModificationException", "VersionMismatchException")
 _COMMENT = 255  # characters
+_FOR_DROP = {"glue:DeleteTable"}  # which a run does without
 _RIGHTS = tuple(
     f"glue:{action}"
     for action in (
@@ -189,7 +190,7 @@ class Glue(CatalogClient):
         self._asked("update_table", DatabaseName=namespace, TableInput=table_input, SkipArchive=True, VersionId=version)
 
     def probe(self, identifier: str) -> None:
-        """Tries requests that change nothing, such as for a table that does not exist. Only creating a table cannot be tried."""
+        """Tries requests that change nothing, such as for a table that does not exist. Creating a database or a table cannot be tried."""
         namespace, _, name = identifier.rpartition(".")
         unused_name = f"{PROBE}{uuid.uuid4().hex[:8]}"
         requests: dict[str, Mapping[str, Any]] = {
@@ -200,15 +201,10 @@ class Glue(CatalogClient):
             "update_table": {"DatabaseName": namespace, "TableInput": {"Name": unused_name}},
             "delete_table": {"DatabaseName": namespace, "Name": unused_name},
         }
-        with suppress(Denied):  # which is asked below
-            if self._asked("get_database", Name=namespace):
-                requests["create_database"] = {"DatabaseInput": {"Name": namespace}}  # which is there
         answers = {_action(request): self._denied(request, arguments) for request, arguments in requests.items()}
         denied = {action: says for action, says in answers.items() if says}
-        if denied:
-            action_texts = (
-                f"{action} (not for `run`, but for `drop` and `rebuild`)" if "Delete" in action else action for action in denied
-            )
+        if denied.keys() - _FOR_DROP:
+            action_texts = (f"{action} (for `drop` and `rebuild`)" if action in _FOR_DROP else action for action in denied)
             resources = aws_policy.of_namespace(self.storage.region, self.options.account, namespace)
             raise RequestFailed(
                 f"{', '.join(action_texts)}: Glue refused it ({', '.join(set(denied.values()))})",

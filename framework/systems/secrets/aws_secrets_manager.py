@@ -1,0 +1,182 @@
+"""Secrets in AWS Secrets Manager.
+
+A value is kept in memory for `refresh`, and looked up earlier after anything failed: the value may have been why. As long as AWS does not
+answer, the kept value goes on. Guarantee: a value that AWS refuses or no longer has is not used once its time is over.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+from framework.base.errors import Problem, SecretsAway, SetupError
+from framework.base.hosts import is_open
+from framework.base.patience import SECRETS_AGAIN
+from framework.language.options import OptionGroup, option
+from framework.language.scalars import Duration, Url
+from framework.plan.storage import Storage
+from framework.systems import aws_policy, buckets
+from framework.systems.secrets import Store
+
+_RIGHT = "secretsmanager:GetSecretValue"
+
+
+@dataclass(frozen=True)
+class Options(OptionGroup):
+    """AWS Secrets Manager, with the machine's AWS login."""
+
+    prefix: str = option(
+        "What the names there begin with: `${secret:kafka_key}` is the secret `PREFIXkafka_key`; default: nothing.",
+        default="",
+        example="sluice/prod/",
+    )
+    region: str | None = option("The region; default: that of the login.", default=None, example="eu-central-1")
+    profile: str | None = option("A profile of the machine's AWS settings, to log in with.", default=None, example="reports")
+    role: str | None = option(
+        "A role that the login assumes, and assumes again before that ends.", default=None,
+        example="arn:aws:iam::123456789012:role/sluice", aka=["assume_role", "role_arn"],
+    )  # fmt: skip
+    external_id: str | None = option("What the role's account asks of the one who assumes it.", default=None, example="7f3a9c")
+    endpoint: Url | None = option(
+        "The address; default: that of AWS.", default=None, example="https://vpce-1a2b.secretsmanager.eu-central-1.vpce.amazonaws.com",
+        aka=["url", "uri"],
+    )  # fmt: skip
+    refresh: Duration = option(
+        "How long a value is used before it is looked up again; one that may have failed is looked up at once.", default=300,
+        example="5m", aka=["ttl", "cache"],
+    )  # fmt: skip
+
+    def servers(self) -> Iterable[str | None]:
+        return (self.endpoint,)
+
+    def problems(self) -> Iterable[Problem]:
+        if self.external_id is not None and self.role is None:
+            hint = "add `role`, or remove `external_id`"
+            yield Problem(self.key_place("external_id"), "unused-key", "`external_id` has no effect without `role`", hint)
+        if is_open(self.endpoint):
+            message = f"secrets would be sent from {self.endpoint} without encryption"
+            yield Problem(self.place("endpoint"), "unencrypted-login", message, "write `https://…`")
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A value that was looked up, and the moment until which it is used."""
+
+    value: str = field(repr=False)
+    until: float
+
+
+class SecretsManager(Store):
+    does = "asks AWS Secrets Manager"
+
+    options: Options
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._kept: dict[str, _Kept] = {}
+        self._lock = Lock()
+
+    def value(self, name: str) -> str:
+        with self._lock:
+            kept = self._kept.get(name)
+            if kept is None or kept.until <= time.monotonic():
+                kept = self._kept[name] = self._looked_up(name, kept)
+            return kept.value
+
+    def forget(self) -> None:
+        with self._lock:
+            for name, kept in self._kept.items():
+                self._kept[name] = _Kept(kept.value, 0.0)
+
+    def _looked_up(self, name: str, kept: _Kept | None) -> _Kept:
+        try:
+            return _Kept(self._value(name), time.monotonic() + self.options.refresh)
+        except SecretsAway:
+            if kept is None:
+                raise
+            return _Kept(kept.value, time.monotonic() + SECRETS_AGAIN)
+
+    def _value(self, name: str) -> str:
+        """The value of the secret, or of a field of one that is a JSON object: `kafka.password` is its field `password`, unless there
+        is a secret of that whole name."""
+        text = self._text(name)
+        if text is not None:
+            return text
+        outer, dot, field_name = name.rpartition(".")
+        text = self._text(outer) if dot else None
+        if text is None:
+            raise self._missing(name, f"has no secret `{self.options.prefix}{name}`")
+        value = _field(text, field_name)
+        if value is None:
+            raise self._missing(name, f"has `{self.options.prefix}{outer}`, which is no JSON object with a text `{field_name}`")
+        return value
+
+    def _text(self, name: str) -> str | None:
+        """The text of a secret; None if there is none of this name."""
+        full_name, storage = f"{self.options.prefix}{name}", self._login
+        try:
+            client = buckets.kept_client(storage, None, "secretsmanager", self.options.endpoint)
+            answer: dict[str, Any] = client.get_secret_value(SecretId=full_name)
+        except buckets.errors() as error:
+            trouble = buckets.trouble(error, storage)
+            if trouble.says == "ResourceNotFoundException":
+                return None
+            if trouble.says == "InvalidRequestException":
+                hint = f"`aws secretsmanager restore-secret --secret-id {full_name}`"
+                raise SetupError(
+                    "no-secret", f"the secret `{full_name}` is marked for deletion in Secrets Manager", hint
+                ) from None
+            raise self._failed(full_name, trouble) from None
+        if "SecretString" not in answer:
+            hint = "store it with `--secret-string`, not with `--secret-binary`"
+            raise SetupError("no-secret", f"the secret `{full_name}` in Secrets Manager is binary", hint)
+        return str(answer["SecretString"])
+
+    def _missing(self, name: str, says: str) -> SetupError:
+        region = f" --region {self.options.region}" if self.options.region else ""
+        hint = f"`aws secretsmanager create-secret --name {self.options.prefix}{name} --secret-string …{region}`"
+        return SetupError("no-secret", f"Secrets Manager {says}", hint)
+
+    def _failed(self, full_name: str, trouble: buckets.Trouble) -> SetupError | SecretsAway:
+        where = f"Secrets Manager at {self.options.endpoint or self.options.region or 'AWS'}"
+        if trouble.kind == "refused":
+            arn = f"arn:aws:secretsmanager:{self.options.region or '*'}:*:secret:{self.options.prefix}*"
+            rights = aws_policy.hint([aws_policy.allow([_RIGHT], arn)])
+            return SetupError("secrets-refused", f"{where} refused `{full_name}`: {trouble.says}", rights)
+        if trouble.kind in ("wrong-login", "no-login"):
+            hint = "log in to AWS, for instance `aws sso login`, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+            return SetupError("secrets-refused", f"{where} does not take the machine's login: {trouble.says}", hint)
+        if trouble.kind == "no-profile":
+            return SetupError("secrets-refused", trouble.says, "correct `profile` of the document `secrets`")
+        if trouble.kind == "no-region":
+            return SetupError(
+                "secrets-refused", "the region of Secrets Manager is not known", "add `region` to the document `secrets`"
+            )
+        says = "does not answer" if trouble.kind == "unreachable" else f"fails: {trouble.says}"
+        hint = "it is asked again; correct `endpoint` or `region` of the document `secrets` if they are wrong"
+        return SecretsAway("secrets-unreachable", f"{where} {says}", hint, where)
+
+    @property
+    def _login(self) -> Storage:
+        options = self.options
+        return Storage(
+            endpoint=None, region=options.region, access_key=None, secret_key=None, profile=options.profile, role=options.role,
+            external_id=options.external_id,
+        )  # fmt: skip
+
+
+def _field(text: str, name: str) -> str | None:
+    """A field of a JSON object; None if the text is no such object, or the field no text or number."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return None
+    value = document.get(name) if isinstance(document, dict) else None
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else None
+
+
+STORE = SecretsManager

@@ -1,0 +1,126 @@
+# Three roles: who writes tables deletes no files, and who reads writes nothing.
+
+data "aws_caller_identity" "current" {}
+data "aws_partition" "current" {}
+
+locals {
+  account        = data.aws_caller_identity.current.account_id
+  partition      = data.aws_partition.current.partition
+  bucket_arn     = "arn:${local.partition}:s3:::${var.bucket}"
+  has_tls        = var.endpoint == null || startswith(coalesce(var.endpoint, "https:"), "https:")
+  kms_key        = var.kms_key != null ? var.kms_key : aws_kms_key.lake[0].arn
+  secrets_prefix = "sluice/${var.environment}/"
+  external_id    = var.external_id != null ? var.external_id : "sluice-${var.environment}-${substr(sha256(local.account), 0, 12)}"
+
+  read_files  = ["s3:GetObject", "s3:GetObjectVersion"]
+  write_files = ["s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
+  read_glue   = ["glue:GetDatabase", "glue:GetDatabases", "glue:GetTable", "glue:GetTables", "glue:GetPartitions"]
+  write_glue  = ["glue:CreateTable", "glue:UpdateTable"]
+
+  roles = {
+    ingest = {
+      purpose = "sluice run, stream and Dagster: writes tables, deletes nothing"
+      files   = concat(local.read_files, local.write_files)
+      keys    = ["kms:Decrypt", "kms:GenerateDataKey"]
+      tables  = concat(local.read_glue, local.write_glue)
+      secrets = true
+    }
+    maintain = {
+      purpose = "sluice maintain, forget, drop and rebuild: deletes files and tables, too"
+      files   = concat(local.read_files, local.write_files, ["s3:DeleteObject"])
+      keys    = ["kms:Decrypt", "kms:GenerateDataKey"]
+      tables  = concat(local.read_glue, local.write_glue, ["glue:DeleteTable"])
+      secrets = true
+    }
+    read = {
+      purpose = "readers of tables: changes nothing"
+      files   = local.read_files
+      keys    = ["kms:Decrypt"]
+      tables  = local.read_glue
+      secrets = false
+    }
+  }
+
+  # Each request to Glue asks for the catalog, the database and the table.
+  glue = "arn:${local.partition}:glue:${var.region}:${local.account}"
+  names_in_glue = concat(
+    ["${local.glue}:catalog"],
+    [for database in aws_glue_catalog_database.namespace : "${local.glue}:database/${database.name}"],
+    [for database in aws_glue_catalog_database.namespace : "${local.glue}:table/${database.name}/*"],
+  )
+}
+
+data "aws_iam_policy_document" "trust" {
+  for_each = local.roles
+
+  statement {
+    actions = ["sts:AssumeRole", "sts:TagSession"] # Snowflake tags its sessions
+
+    principals {
+      type        = "AWS"
+      identifiers = lookup(var.trusted, each.key, ["arn:${local.partition}:iam::${local.account}:root"])
+    }
+    condition {
+      test     = "StringEquals"
+      variable = "sts:ExternalId"
+      values   = [local.external_id]
+    }
+  }
+}
+
+data "aws_iam_policy_document" "rights" {
+  for_each = local.roles
+
+  statement {
+    sid       = "Files"
+    actions   = each.value.files
+    resources = ["${local.bucket_arn}/${var.folder}/*"]
+  }
+  statement {
+    sid       = "Names"
+    actions   = ["s3:ListBucket"]
+    resources = [local.bucket_arn]
+    condition {
+      test     = "StringLike"
+      variable = "s3:prefix"
+      values   = ["${var.folder}/*"]
+    }
+  }
+  statement {
+    sid       = "Bucket"
+    actions   = ["s3:GetBucketLocation"]
+    resources = [local.bucket_arn]
+  }
+  statement {
+    sid       = "Keys"
+    actions   = each.value.keys
+    resources = [local.kms_key]
+  }
+  statement {
+    sid       = "Tables"
+    actions   = each.value.tables
+    resources = local.names_in_glue
+  }
+  dynamic "statement" {
+    for_each = each.value.secrets ? [local.secrets_prefix] : []
+    content {
+      sid       = "Secrets"
+      actions   = ["secretsmanager:GetSecretValue"]
+      resources = ["arn:${local.partition}:secretsmanager:${var.region}:${local.account}:secret:${statement.value}*"]
+    }
+  }
+}
+
+resource "aws_iam_role" "role" {
+  for_each           = local.roles
+  name               = "sluice-${var.environment}-${each.key}"
+  description        = each.value.purpose
+  assume_role_policy = data.aws_iam_policy_document.trust[each.key].json
+}
+
+resource "aws_iam_role_policy" "rights" {
+  for_each = local.roles
+  name     = "sluice"
+  role     = aws_iam_role.role[each.key].id
+  policy   = data.aws_iam_policy_document.rights[each.key].json
+}

@@ -1,0 +1,1 @@
+"""`infra/deploy.sh`: plans, creates and deletes what an environment needs in the cloud."""
