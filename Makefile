@@ -44,16 +44,16 @@ check: $(READY)  ## Lint, format, types, import directions, names
 	@$(BIN)/mypy
 	@$(BIN)/python -m pytest tests/house/test_layers.py tests/house/test_words.py -q
 
-DEPLOY = infra/deploy.sh $(1) --env "$(or $(ENV),$(error which environment? make $@ ENV=name))" $(if $(PROFILE),--profile "$(PROFILE)")
+DEPLOY = infra/deploy.sh $(1) --env "$(if $(findstring command,$(origin ENV)),$(ENV),$(error which environment? make $@ ENV=name))" $(if $(findstring command,$(origin PROFILE)),--profile "$(PROFILE)")
 
 infra-plan: $(READY)  ## Show what infra-create would make in the cloud; ENV=name of a file in infra/environments, PROFILE=of AWS
 	@$(call DEPLOY,plan)
 
 infra-create: $(READY)  ## Make the cloud side of ENV, after it was shown; YES=1 does not ask
-	@$(call DEPLOY,create) $(if $(YES),--yes)
+	@$(call DEPLOY,create) $(if $(filter 1,$(YES)),--yes)
 
 infra-delete: $(READY)  ## Delete it, after what is lost was shown; WITH_TABLES=1 deletes a bucket with files
-	@$(call DEPLOY,delete) $(if $(YES),--yes) $(if $(WITH_TABLES),--with-tables)
+	@$(call DEPLOY,delete) $(if $(filter 1,$(YES)),--yes) $(if $(filter 1,$(WITH_TABLES)),--with-tables)
 
 bench-quick: setup  ## Measure against a hand-written job, and how long a new user waits; a quarter of an hour
 	@$(BIN)/python -m bench.quick

@@ -18,7 +18,10 @@ from framework.plan.secret import SecretRef
 class Storage(OptionGroup):
     """An object store that speaks the protocol of S3. Without keys and profile, the machine's own AWS login is used."""
 
-    in_digest: ClassVar[str] = "Storage endpoint region access_key secret_key profile role external_id kms_key path_style"
+    # Who writes and who maintains may take two roles: the tables are the same.
+    in_digest: ClassVar[str] = (
+        "Storage endpoint region access_key secret_key profile role=no_role external_id=no_id kms_key path_style"
+    )
 
     endpoint: Url | None = option(
         "The store's address; default: that of AWS.", default=None, example="http://127.0.0.1:19100", aka=["url", "uri"]
@@ -46,6 +49,16 @@ class Storage(OptionGroup):
         default=None,
         example="true",
     )
+
+    @property
+    def no_role(self) -> None:
+        """The role in a digest, which is the same for all."""
+        return
+
+    @property
+    def no_id(self) -> None:
+        """The role's external id in a digest."""
+        return
 
     def servers(self) -> Iterable[str | None]:
         return (self.endpoint,)

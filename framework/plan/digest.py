@@ -143,8 +143,14 @@ def words_of(cls: type[Any]) -> Words | None:
     name, *always = getattr(cls, "in_digest", "").split() or [""]
     if not name:
         return None
-    field_names = (field.name for field in fields(cls) if field.repr)
-    return Words(name, " ".join(always), if_set=" ".join(field for field in field_names if field not in always))
+    attributes = dict(_pairs(" ".join(always)))
+    field_names = [field.name for field in fields(cls) if field.repr]
+    return Words(
+        name,
+        " ".join(always),
+        if_set=" ".join(field for field in field_names if field not in attributes),
+        never=" ".join(field for field in field_names if attributes.get(field, field) != field),
+    )
 
 
 def _required_words(cls: type[Any]) -> Words:

@@ -146,7 +146,16 @@ def errors() -> tuple[type[Exception], ...]:
 
 def trouble(error: BaseException, storage: Storage) -> Trouble:
     """The trouble behind an error, in our own words: a store's answer can have parts of a request."""
-    from botocore.exceptions import ClientError, NoCredentialsError, NoRegionError, ProfileNotFound
+    from botocore.exceptions import (
+        ClientError,
+        CredentialRetrievalError,
+        NoCredentialsError,
+        NoRegionError,
+        PartialCredentialsError,
+        ProfileNotFound,
+        SSOError,
+        TokenRetrievalError,
+    )
 
     cause = error.__context__ if isinstance(error.__context__, ClientError) else error
     if isinstance(cause, ClientError):
@@ -154,6 +163,8 @@ def trouble(error: BaseException, storage: Storage) -> Trouble:
         return Trouble(_KINDS.get(code, "failed"), code)
     if isinstance(error, NoCredentialsError):
         return Trouble("no-login", "there is no login")
+    if isinstance(error, CredentialRetrievalError | PartialCredentialsError | SSOError | TokenRetrievalError):
+        return Trouble("no-login", f"the login has ended, or is not whole ({type(error).__name__})")
     if isinstance(error, ProfileNotFound):
         return Trouble("no-profile", str(error))
     if isinstance(error, NoRegionError):

@@ -1,4 +1,4 @@
-# Three roles: who writes tables deletes no files, and who reads writes nothing.
+# Three roles: who writes tables deletes no files but older metadata, which Iceberg replaces with each commit; who reads writes nothing.
 
 data "aws_caller_identity" "current" {}
 data "aws_partition" "current" {}
@@ -19,15 +19,17 @@ locals {
 
   roles = {
     ingest = {
-      purpose = "sluice run, stream and Dagster: writes tables, deletes nothing"
+      purpose = "sluice run, stream and Dagster: writes tables, deletes older metadata alone"
       files   = concat(local.read_files, local.write_files)
+      deletes = "*/metadata/*.metadata.json"
       keys    = ["kms:Decrypt", "kms:GenerateDataKey"]
       tables  = concat(local.read_glue, local.write_glue)
       secrets = true
     }
     maintain = {
       purpose = "sluice maintain, forget, drop and rebuild: deletes files and tables, too"
-      files   = concat(local.read_files, local.write_files, ["s3:DeleteObject"])
+      files   = concat(local.read_files, local.write_files)
+      deletes = "*"
       keys    = ["kms:Decrypt", "kms:GenerateDataKey"]
       tables  = concat(local.read_glue, local.write_glue, ["glue:DeleteTable"])
       secrets = true
@@ -35,6 +37,7 @@ locals {
     read = {
       purpose = "readers of tables: changes nothing"
       files   = local.read_files
+      deletes = null
       keys    = ["kms:Decrypt"]
       tables  = local.read_glue
       secrets = false
@@ -76,12 +79,20 @@ data "aws_iam_policy_document" "rights" {
     actions   = each.value.files
     resources = ["${local.bucket_arn}/${var.folder}/*"]
   }
+  dynamic "statement" {
+    for_each = each.value.deletes == null ? [] : [each.value.deletes]
+    content {
+      sid       = "Deletes"
+      actions   = ["s3:DeleteObject"]
+      resources = ["${local.bucket_arn}/${var.folder}/${statement.value}"]
+    }
+  }
   statement {
     sid       = "Names"
     actions   = ["s3:ListBucket"]
     resources = [local.bucket_arn]
     condition {
-      test     = "StringLike"
+      test     = "StringLikeIfExists" # a request for a file that is not there has no prefix
       variable = "s3:prefix"
       values   = ["${var.folder}/*"]
     }

@@ -13,7 +13,7 @@ variable "region" {
   type        = string
 
   validation {
-    condition     = can(regex("^[a-z]{2}(-[a-z]+)+-[0-9]$", var.region))
+    condition     = can(regex("^[a-z]{2,4}(-[a-z]+)+-[0-9]$", var.region))
     error_message = "Write a region, such as eu-central-1."
   }
 }
@@ -73,7 +73,7 @@ variable "databases" {
 }
 
 variable "kms_key" {
-  description = "The ARN of a key of KMS that encrypts files and secrets; null: one is made."
+  description = "The ARN of a key of KMS that encrypts files and secrets; null: one is made, in a bucket of your own for secrets alone."
   type        = string
   default     = null
 
@@ -89,8 +89,8 @@ variable "trusted" {
   default     = {}
 
   validation {
-    condition     = alltrue([for role in keys(var.trusted) : contains(["ingest", "maintain", "read"], role)])
-    error_message = "The roles are ingest, maintain and read."
+    condition     = alltrue([for role, arns in var.trusted : contains(["ingest", "maintain", "read"], role) && length(arns) > 0])
+    error_message = "The roles are ingest, maintain and read, each with at least one ARN."
   }
   validation {
     condition     = alltrue(flatten([for role, arns in var.trusted : [for arn in arns : can(regex("^arn:[a-z-]+:(iam|sts)::", arn))]]))
@@ -121,7 +121,7 @@ variable "secrets" {
 }
 
 variable "random_secrets" {
-  description = "Names of secrets that get a random value, such as the key of a mask. Terraform keeps no copy of it."
+  description = "Names of secrets that get a random value if they have none, such as the key of a mask. Terraform does not see it."
   type        = set(string)
   default     = []
 

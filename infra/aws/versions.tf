@@ -1,5 +1,5 @@
 terraform {
-  required_version = ">= 1.11, < 2.0" # values that only write, and locks in S3
+  required_version = ">= 1.11, < 2.0" # locks in S3
 
   required_providers {
     aws = {

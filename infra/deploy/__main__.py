@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
 import click
 
 from framework.base.errors import SluiceError
-from infra.deploy import loss, settings
-from infra.deploy.loss import Loss
+from framework.base.home import private
+from infra.deploy import loss, settings, values
 from infra.deploy.settings import ENVIRONMENTS, Settings
 from infra.deploy.terraform import Terraform
 
-_CHANGES = 2  # the exit status of `plan` if something would change
+_CHANGES = 3  # the exit status of `plan` if something would change
 _ENV = click.option("--env", "name", required=True, metavar="NAME", help="The environment: infra/environments/NAME.yaml.")
 _PROFILE = click.option("--profile", metavar="NAME", help="Log in to AWS with this profile of the machine's settings.")
 _YES = click.option("--yes", is_flag=True, help="Do not ask.")
@@ -44,9 +46,9 @@ def main() -> None:
 @_PROFILE
 @_with_errors
 def plan(name: str, profile: str | None) -> None:
-    """Shows what would change, and changes nothing. Exits with 2 if anything would."""
-    chosen = settings.read(name, profile)
-    changes = [module.module for module in _planned(_modules(chosen))]
+    """Shows what would change, and changes nothing. Exits with 3 if anything would."""
+    with _alone(name):
+        changes = [module.module for module in _planned(_modules(settings.read(name, profile)))]
     click.echo(f"{name}: {', '.join(changes)} would change" if changes else f"{name}: nothing would change")
     sys.exit(_CHANGES if changes else 0)
 
@@ -54,31 +56,41 @@ def plan(name: str, profile: str | None) -> None:
 @main.command()
 @_ENV
 @_PROFILE
+@click.option("--with-losses", is_flag=True, help="Let a change delete buckets, keys, databases or secrets, too.")
 @_YES
 @_with_errors
-def create(name: str, profile: str | None, yes: bool) -> None:
+def create(name: str, profile: str | None, with_losses: bool, yes: bool) -> None:
     """Makes what is missing and changes what differs, after it has shown that. Doing it again changes nothing."""
-    chosen = settings.read(name, profile)
-    modules = _modules(chosen)
-    changed = _planned(modules)
-    if changed and not yes and not click.confirm(f"Make this in {name}?"):
-        click.echo("nothing was made")
-        return
-    for module in changed:
-        module.apply()
-    _tell_made(name, {module.module: module.outputs() for module in modules}, bool(changed))
+    with _alone(name):
+        modules = _modules(settings.read(name, profile))
+        changed = _planned(modules)
+        losses = [loss for module in changed for loss in module.losses()]
+        if losses and not with_losses:
+            hint = "undo the change in the environment's file; to lose them: infra/deploy.sh create … --with-losses"
+            raise SluiceError("would-be-lost", f"nothing was made: the change deletes {', '.join(losses)}", hint)
+        if changed and not yes and not click.confirm(f"Make this in {name}?"):
+            click.echo("nothing was made")
+            return
+        for module in changed:
+            module.apply()
+        outputs = {module.module: module.outputs() for module in modules}
+        to_do = [line for module in modules if module.module == "aws" for line in _put_values(module, outputs["aws"])]
+        path = ENVIRONMENTS / f"{name}.json"
+        path.write_text(json.dumps(outputs, indent=2) + "\n", encoding="utf-8")
+    click.echo(
+        f"{name}: {'made' if changed else 'nothing has changed'}\nwrote infra/environments/{path.name}, which has no secrets\nnext:"
+    )
+    for line in (*to_do, f"sluice init --from-infra {name}"):
+        click.echo(f"  {line}")
 
 
-def _tell_made(name: str, outputs: Mapping[str, Mapping[str, Any]], changed: bool) -> None:
-    """Writes what there is into a file, and prints what to do next."""
-    path = ENVIRONMENTS / f"{name}.json"
-    path.write_text(json.dumps(outputs, indent=2) + "\n", encoding="utf-8")
-    click.echo(f"{name}: {'made' if changed else 'nothing has changed'}")
-    click.echo(f"wrote infra/environments/{path.name}, which has no secrets\nnext:")
-    aws = outputs.get("aws", {})
-    for secret in aws.get("secrets", ()) if changed else ():
-        click.echo(f"  aws secretsmanager put-secret-value --secret-id {aws['secrets_prefix']}{secret} --secret-string …")
-    click.echo(f"  sluice init --from-infra {name}")
+def _put_values(aws: Terraform, outputs: Mapping[str, Any]) -> list[str]:
+    """Makes the random values of secrets; returns the commands that put in the others that are missing."""
+    variables, prefix = aws.settings.variables(aws.module), outputs["secrets_prefix"]
+    values.make_random(variables, [f"{prefix}{name}" for name in outputs["random_secrets"]])
+    missing = values.without_value(variables, [f"{prefix}{name}" for name in outputs["secrets"]])
+    region = outputs["region"]
+    return [f"aws secretsmanager put-secret-value --region {region} --secret-id {name} --secret-string …" for name in missing]
 
 
 @main.command()
@@ -89,30 +101,38 @@ def _tell_made(name: str, outputs: Mapping[str, Mapping[str, Any]], changed: boo
 @_with_errors
 def delete(name: str, profile: str | None, with_tables: bool, yes: bool) -> None:
     """Deletes all that was made, after it has listed what is lost. Refused if the bucket has files, unless --with-tables is given."""
-    chosen = settings.read(name, profile)
-    modules = [module for module in reversed(_modules(chosen)) if module.made()]
-    if not modules:
-        click.echo(f"{name}: there is nothing to delete")
-        return
-    lost = _loss(modules)
-    for line in lost.lines() if lost else ():
-        click.echo(f"is lost: {line}")
-    has_files = lost is not None and lost.files > 0
-    if has_files and not with_tables:
-        raise SluiceError("bucket-has-files", "nothing was deleted: the bucket has files", "to lose them, too: --with-tables")
-    if (
-        not yes
-        and click.prompt(f"Type the name of the environment to delete it ({name})", default="", show_default=False) != name
-    ):
-        click.echo("nothing was deleted")
-        return
-    for module in modules:
-        if has_files and module.module == "aws":
-            loss.empty_buckets(module)
-        module.destroy()
-        module.forget()
-    (ENVIRONMENTS / f"{name}.json").unlink(missing_ok=True)
+    with _alone(name):
+        modules = [module for module in reversed(_modules(settings.read(name, profile))) if module.made()]
+        if not modules:
+            click.echo(f"{name}: there is nothing to delete")
+            return
+        lost = next((loss.of_aws(module) for module in modules if module.module == "aws"), None)
+        for line in lost.lines() if lost else ():
+            click.echo(f"is lost: {line}")
+        if lost and lost.files and not with_tables:
+            raise SluiceError("bucket-has-files", "nothing was deleted: the bucket has files", "to lose them, too: --with-tables")
+        question = f"Type the name of the environment to delete it ({name})"
+        if not yes and click.prompt(question, default="", show_default=False) != name:
+            click.echo("nothing was deleted")
+            return
+        for module in modules:
+            if module.module == "aws":
+                loss.empty_buckets(module, with_files=with_tables)
+            module.destroy()
+            module.forget()
+        (ENVIRONMENTS / f"{name}.json").unlink(missing_ok=True)
     click.echo(f"{name}: deleted")
+
+
+@contextmanager
+def _alone(name: str) -> Iterator[None]:
+    """Lets no other command on this machine change the environment, or the plan that a person is shown."""
+    with (private("infra") / f"{name.replace('/', '_')}.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SluiceError("busy", f"another command is at work on `{name}`", "wait until it has ended") from None
+        yield
 
 
 def _planned(modules: list[Terraform]) -> list[Terraform]:
@@ -125,10 +145,6 @@ def _modules(chosen: Settings) -> list[Terraform]:
     for module in modules:
         module.init()
     return modules
-
-
-def _loss(modules: list[Terraform]) -> Loss | None:
-    return next((loss.of_aws(module) for module in modules if module.module == "aws"), None)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-import boto3
-from botocore.exceptions import BotoCoreError, ClientError
-
 from framework.base import amounts
 from framework.base.errors import SluiceError
+from infra.deploy import aws
 from infra.deploy.terraform import Terraform
 
 _METADATA = "/metadata/"
@@ -38,51 +37,48 @@ class Loss:
         yield "the roles, the databases of Glue with the names of their tables, and the key that was made for them"
 
 
-def of_aws(aws: Terraform) -> Loss:
+def of_aws(terraform: Terraform) -> Loss:
     """The content of what the module `aws` has made, by its state; part of that may be deleted already."""
     tables: set[str] = set()
     files = size = 0
-    buckets = aws.made("aws_s3_bucket")
-    try:
-        for bucket in buckets:
-            for stored in _files(_store(aws, bucket), bucket["bucket"]):
+    names = _buckets(terraform)
+    with aws.refused("the files in the bucket cannot be listed", "nothing was deleted; it is not known what would be lost"):
+        for name in names:
+            for stored in _files(_store(terraform), name):
                 files, size = files + 1, size + int(stored["Size"])
-                folder, separator, name = str(stored["Key"]).rpartition(_METADATA)
-                if separator and name.endswith(".metadata.json"):
+                folder, separator, file = str(stored["Key"]).rpartition(_METADATA)
+                if separator and file.endswith(".metadata.json"):
                     tables.add(folder)
-    except (BotoCoreError, ClientError) as error:
-        hint = "nothing was deleted; it is not known what would be lost"
-        raise SluiceError("aws-refused", f"the files in {bucket['bucket']} cannot be listed: {error}", hint) from None
-    secrets = tuple(str(secret["name"]) for secret in aws.made("aws_secretsmanager_secret"))
-    names = tuple(str(bucket["bucket"]) for bucket in buckets)
+    secrets = tuple(str(secret["name"]) for secret in terraform.made("aws_secretsmanager_secret"))
     return Loss(buckets=names, tables=tuple(sorted(tables)), files=files, bytes=size, secrets=secrets)
 
 
-def empty_buckets(aws: Terraform) -> None:
-    """Deletes all files of the buckets that were made, with all their versions, a thousand with each request."""
-    for bucket in aws.made("aws_s3_bucket"):
-        store, name = _store(aws, bucket), bucket["bucket"]
-        try:
+def empty_buckets(terraform: Terraform, with_files: bool) -> None:
+    """Deletes all files of the buckets that were made, with all their versions, a thousand with each request; or the marks of deleted
+    files alone, without which no bucket can be deleted."""
+    parts = ("Versions", "DeleteMarkers") if with_files else ("DeleteMarkers",)
+    store = _store(terraform)
+    for name in _buckets(terraform):
+        with aws.refused(f"the bucket {name} cannot be emptied", _HINT), suppress(store.exceptions.NoSuchBucket):
             for page in store.get_paginator("list_object_versions").paginate(Bucket=name):
-                versions = [*page.get("Versions", ()), *page.get("DeleteMarkers", ())]
+                versions = [version for part in parts for version in page.get(part, ())]
                 objects = [{"Key": version["Key"], "VersionId": version["VersionId"]} for version in versions]
                 answer = store.delete_objects(Bucket=name, Delete={"Objects": objects, "Quiet": True}) if objects else {}
-                for refused in answer.get("Errors", ()):
-                    raise SluiceError("aws-refused", f"{name}/{refused['Key']} was not deleted: {refused['Code']}", _HINT)
-        except (BotoCoreError, ClientError) as error:
-            raise SluiceError("aws-refused", f"the bucket {name} cannot be emptied: {error}", _HINT) from None
+                for failed in answer.get("Errors", ()):
+                    raise SluiceError("aws-refused", f"{name}/{failed['Key']} was not deleted: {failed['Code']}", _HINT)
+
+
+def _buckets(terraform: Terraform) -> tuple[str, ...]:
+    """The buckets of the state: the environment's file may name another one by now."""
+    return tuple(str(bucket["bucket"]) for bucket in terraform.made("aws_s3_bucket"))
 
 
 def _files(store: Any, bucket: str) -> Iterator[Mapping[str, Any]]:
     """The files of a bucket with their older versions; none if somebody has deleted it."""
-    try:
+    with suppress(store.exceptions.NoSuchBucket):
         for page in store.get_paginator("list_object_versions").paginate(Bucket=bucket):
             yield from page.get("Versions", ())
-    except store.exceptions.NoSuchBucket:
-        return
 
 
-def _store(aws: Terraform, bucket: Mapping[str, Any]) -> Any:
-    variables = aws.settings.variables(aws.module)
-    session = boto3.Session(profile_name=variables.get("profile"), region_name=bucket["region"])
-    return session.client("s3", endpoint_url=variables.get("endpoint"))
+def _store(terraform: Terraform) -> Any:
+    return aws.client("s3", terraform.settings.variables(terraform.module))

@@ -20,6 +20,7 @@ ENVIRONMENT = "environment"  # the variable that deploy itself sets
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
 _STATE = re.compile(r"s3://[a-z0-9][a-z0-9.-]+[a-z0-9](/[A-Za-z0-9_./-]+)?")
 _VARIABLE = re.compile(r'^variable "(\w+)"', re.MULTILINE)
+_KEYS = (*MODULES, "state", "state_region")
 _EXAMPLE = "aws: {region: eu-central-1, bucket: my-lake, databases: [shop]}"
 
 
@@ -30,6 +31,7 @@ class Settings:
     name: str
     modules: Mapping[str, Mapping[str, Any]]
     state: str | None = None  # s3://bucket/path; None: a folder of infra/state
+    state_region: str | None = None  # None: that of the module `aws`
 
     def variables(self, module: str) -> Mapping[str, Any]:
         return {**self.modules[module], ENVIRONMENT: self.name}
@@ -49,7 +51,7 @@ def read(name: str, profile: str | None = None) -> Settings:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise SluiceError("no-environment", f"there is no {shown_path}", f"write one, such as `{_EXAMPLE}`") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, OSError, ValueError) as error:
         raise SluiceError("bad-yaml", f"{shown_path} cannot be read: {' '.join(str(error).split())}", "correct it") from None
     problems = list(_problems(document, shown_path))
     if problems:
@@ -57,7 +59,7 @@ def read(name: str, profile: str | None = None) -> Settings:
     modules = {module: dict(document[module]) for module in MODULES if module in document}
     if profile is not None:
         modules = {module: {**variables, "profile": profile} for module, variables in modules.items()}
-    return Settings(name, modules, document.get("state"))
+    return Settings(name, modules, document.get("state"), document.get("state_region"))
 
 
 def declared(module: str) -> Sequence[str]:
@@ -78,8 +80,11 @@ def _problems(document: object, path: str) -> Iterator[Problem]:
                 yield Problem(
                     place, "bad-location", f"`state` is {value!r}, which is no place in S3", "write `state: s3://bucket/path`"
                 )
+        elif key == "state_region":
+            if not isinstance(value, str):
+                yield Problem(place, "wrong-type", "`state_region` must be a region", "write `state_region: eu-central-1`")
         elif key not in MODULES:
-            hint = did_you_mean(str(key), (*MODULES, "state"), the_names("key", (*MODULES, "state")))
+            hint = did_you_mean(str(key), _KEYS, the_names("key", _KEYS))
             yield Problem(place, "unknown-key", f"`{key}` is no module", hint)
         elif not isinstance(value, dict):
             yield Problem(place, "wrong-type", f"`{key}` must be a map with the module's variables", f"write `{_EXAMPLE}`")
@@ -89,5 +94,9 @@ def _problems(document: object, path: str) -> Iterator[Problem]:
                 if name not in names:
                     hint = did_you_mean(str(name), names, f"infra/{key}/variables.tf has all of them")
                     yield Problem(place, "unknown-key", f"`{name}` is no variable of `{key}`", hint)
+    aws, state = document.get("aws"), document.get("state")
+    if isinstance(aws, dict) and isinstance(state, str) and state.split("/")[2:3] == [str(aws.get("bucket"))]:
+        message = "`state` is in the bucket of the environment, with which it would be deleted"
+        yield Problem(place, "bad-location", message, "name another bucket")
     if not any(module in document for module in MODULES):
         yield Problem(place, "missing-key", f"the file has none of the modules {', '.join(MODULES)}", f"write `{_EXAMPLE}`")

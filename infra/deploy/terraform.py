@@ -21,7 +21,8 @@ from framework.base.home import home
 from infra.deploy.settings import INFRA, STATES, Settings
 
 _CHANGES = 2  # the status of a plan that is not empty
-_PLAN = "plan"
+_PLAN, _ERRORED = "plan", "errored.tfstate"
+_LASTING = ("aws_s3_bucket", "aws_kms_key", "aws_glue_catalog_database", "aws_secretsmanager_secret")
 _HINT = "correct what it says and do the same again, which goes on where it stopped"
 
 
@@ -40,13 +41,21 @@ class Terraform:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if self.settings.state is None:
             self._state.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for former in (*self._folder.glob("*.tf*"), *self._folder.glob(_PLAN)):
-            former.unlink()
+        if (self._folder / _ERRORED).exists():
+            hint = f"`terraform -chdir={self._folder} state push {_ERRORED}`, then delete that file"
+            raise SluiceError("terraform-failed", f"{self.module}: the last state could not be kept, and is in {_ERRORED}", hint)
+        for former in (*self._folder.glob("*.tf"), *self._folder.glob("*.tf.json"), self._folder / _PLAN):
+            former.unlink(missing_ok=True)
         for path in (INFRA / self.module).glob("*.tf"):
             shutil.copy(path, self._folder)
         (self._folder / "backend_override.tf.json").write_text(json.dumps({"terraform": {"backend": self._backend()}}))
-        (self._folder / "terraform.tfvars.json").write_text(json.dumps(self.settings.variables(self.module)))
-        self._done("init", "-reconfigure", quiet=True)
+        (self._folder / "terraform.tfvars.json").write_text(json.dumps(self.settings.variables(self.module), default=str))
+        self._done("init", "-migrate-state", "-force-copy", quiet=True)
+        if self.settings.state is not None and _has_resources(self._state):
+            hint = f"in {self._folder}: `terraform state push {self._state}`, then delete that file"
+            raise SluiceError(
+                "state-elsewhere", f"{self.module}: what was made is in {self._state}, not in {self.settings.state}", hint
+            )
 
     def plan(self) -> bool:
         """Prints what would change, and keeps that plan for `apply`. Whether there is anything to change."""
@@ -54,6 +63,11 @@ class Terraform:
         if status not in (0, _CHANGES):
             raise self._failed("plan")
         return status == _CHANGES
+
+    def losses(self) -> list[str]:
+        """The addresses of what the plan deletes and nobody can bring back: buckets, keys, databases and secrets."""
+        changes = json.loads(self._answer("show", "-json", _PLAN)).get("resource_changes", ())
+        return [item["address"] for item in changes if "delete" in item["change"]["actions"] and item["type"] in _LASTING]
 
     def apply(self) -> None:
         """Makes what the plan shows."""
@@ -92,7 +106,8 @@ class Terraform:
         variables = self.settings.modules.get("aws", {})
         bucket, _, prefix = self.settings.state.removeprefix("s3://").partition("/")
         key = f"{prefix.strip('/')}/{self.settings.name}/{self.module}.tfstate".lstrip("/")
-        place = {"bucket": bucket, "key": key, "region": variables.get("region"), "profile": variables.get("profile")}
+        region = self.settings.state_region or variables.get("region")
+        place = {"bucket": bucket, "key": key, "region": region, "profile": variables.get("profile")}
         endpoint = variables.get("endpoint")
         local = {"endpoints": {"s3": endpoint, "sts": endpoint, "iam": endpoint}, "use_path_style": True} if endpoint else {}
         return {"s3": {**{name: value for name, value in place.items() if value}, **local, "use_lockfile": True, "encrypt": True}}
@@ -126,6 +141,11 @@ class Terraform:
     def _command(self, command: str, *arguments: str) -> list[str]:
         plain = () if sys.stdout.isatty() else ("-no-color",)
         return ["terraform", f"-chdir={self._folder}", command, *plain, *arguments]
+
+
+def _has_resources(state: Path) -> bool:
+    """Whether a state on this machine says that anything was made."""
+    return state.exists() and bool(json.loads(state.read_text(encoding="utf-8") or "{}").get("resources"))
 
 
 def _environment() -> Mapping[str, str]:

@@ -90,6 +90,10 @@ def test_a_mistake_in_the_file_of_an_environment_is_said_before_anything_is_made
         assert message in output
     assert clone.buckets() == []
     assert "bad-name" in clone.run("infra/deploy.sh", "plan", "--env", "../prod", status=1)
+    file.write_text("aws: {region: eu-central-1, bucket: lake, databases: [a], tags: {made: 2026-13-45}}\n")
+    assert "bad-yaml" in clone.run("infra/deploy.sh", "plan", "--env", "prod", status=1)
+    file.write_text("aws: {region: eu-central-1, bucket: lake-one, databases: [a]}\nstate: s3://lake-one/state\n")
+    assert "name another bucket" in clone.run("infra/deploy.sh", "plan", "--env", "prod", status=1)
 
 
 def test_the_files_are_formatted() -> None:
@@ -98,7 +102,8 @@ def test_the_files_are_formatted() -> None:
     subprocess.run(["terraform", "fmt", "-check", "-diff", "-recursive", str(ROOT / "infra")], check=True)
 
 
-RUNS = 3
+RUNS, MESSAGES, BATCH = 2, 300, 12
+KEPT_METADATA = 33  # files besides the current one, of the table's own property
 POLICY = "2012-10-17"
 
 
@@ -112,6 +117,9 @@ def test_an_environment_is_made_used_and_deleted(clone: Clone, kafka: str) -> No
     pii = clone.client("secretsmanager").get_secret_value(SecretId="sluice/moto/pii")["SecretString"]
     assert len(pii) == 48
     assert "moto: nothing would change" in clone.run(*make, "infra-plan")
+    assert "nothing has changed" in clone.run(*make, "infra-create")
+    secret = clone.client("secretsmanager").get_secret_value(SecretId="sluice/moto/pii")
+    assert secret["SecretString"] == pii, "a random value is made once"
     write_specs(clone)
     # The tests' own Kafka is on the port of a project's.
     clone.more = {"SLUICE_VAR_KAFKA": kafka, "SLUICE_ENV": "moto", "SLUICE_COLD": "1", "SLUICE_KAFKA_PORT": str(free_port(2))}
@@ -121,9 +129,10 @@ def test_an_environment_is_made_used_and_deleted(clone: Clone, kafka: str) -> No
     assert "aws_secrets_manager has the 1 secret of the specs" in findings
     assert "to delete is left to another login" in findings
     for _ in range(RUNS):
-        clone.sluice("generate", "orders", "--count", "200")
+        clone.sluice("generate", "orders", "--count", str(MESSAGES))
         assert "maintenance" not in clone.sluice("run")
-    assert 0 < int(clone.sluice("query", "select count(*) from shop.orders").split()[-1]) <= 200 * RUNS
+    assert 0 < int(clone.sluice("query", "select count(*) from shop.orders").split()[-1]) <= MESSAGES * RUNS
+    assert_few_metadata(clone)
     assert "may-not-delete" in clone.sluice("maintain", status=1)
     assert "did not drop the table" in clone.sluice("drop", "orders", "--data", "--yes", status=1)
     clone.more["SLUICE_VAR_ROLE"] = role("maintain")
@@ -131,11 +140,16 @@ def test_an_environment_is_made_used_and_deleted(clone: Clone, kafka: str) -> No
     denied = {name: set(denied_to(clone, name)) for name in ("ingest", "maintain", "read")}
     assert denied["maintain"] == {"put outside of the folder"}
     assert denied["ingest"] == denied["maintain"] | {"s3:DeleteObject", "glue:DeleteTable"}
-    assert denied["read"] == denied["ingest"] | {"s3:PutObject", "glue:UpdateTable", "secretsmanager:GetSecretValue"}
+    writing = {"s3:PutObject", "delete of metadata", "glue:UpdateTable", "secretsmanager:GetSecretValue"}
+    assert denied["read"] == denied["ingest"] | writing
 
     asks(clone.url, strictly=False)
     clone.environment |= LOGIN
     assert holders(clone.folder, pii) == []
+    moto = clone.folder / "infra" / "environments" / "moto.yaml"
+    moto.write_text(moto.read_text().replace("[shop, markets]", "[markets]"))
+    lost = clone.run("infra/deploy.sh", "create", "--env", "moto", "--yes", status=1)
+    assert 'would-be-lost: nothing was made: the change deletes aws_glue_catalog_database.namespace["shop"]' in lost
     refused = clone.run(*make, "infra-delete", status=2)
     assert "the tables lake/shop.db/orders" in refused and "bucket-has-files" in refused
     assert clone.buckets() == ["sluice-moto"]
@@ -155,8 +169,17 @@ def write_specs(clone: Clone) -> None:
     orders = clone.folder / "specs" / "orders.yaml"
     text = orders.read_text().replace("topic: orders\n", f"topic: orders\nkafka_name: orders_{uuid.uuid4().hex[:8]}\n", 1)
     mask = 'steps:\n  - mask: {key: "${secret:pii}", columns: {country: hmac}}\n'
-    orders.write_text(text.partition("tests:")[0].replace("steps:\n", mask, 1))
+    orders.write_text(f"{text.partition('tests:')[0].replace('steps:', mask.rstrip(), 1)}batch: {{rows: {BATCH}}}\n")
     clone.sluice("init", "--from-infra", "moto")
+
+
+def assert_few_metadata(clone: Clone) -> None:
+    """After many commits only the newest metadata files are there. One that stays behind counts as another catalog's, so that no file that
+    it names would ever be deleted."""
+    asks(clone.url, strictly=False)
+    files = clone.client("s3").list_objects_v2(Bucket="sluice-moto", Prefix="lake/shop.db/orders/metadata/")["Contents"]
+    asks(clone.url, strictly=True)
+    assert sum(file["Key"].endswith(".metadata.json") for file in files) == KEPT_METADATA + 1
 
 
 def role(name: str) -> str:
@@ -176,7 +199,13 @@ def with_rights(clone: Clone) -> None:
         trust["Statement"][0]["Principal"] = {"AWS": "arn:aws:iam::123456789012:user/ci"}
         iam.update_assume_role_policy(RoleName=name, PolicyDocument=json.dumps(trust))
         statements = iam.get_role_policy(RoleName=name, PolicyName="sluice")["PolicyDocument"]["Statement"]
-        iam.put_role_policy(RoleName=name, PolicyName="sluice", PolicyDocument=policy(list(map(for_moto, statements))))
+        judged_statements = list(map(for_moto, statements))
+        for statement in judged_statements:
+            if (
+                "s3:DeleteObject" in statement["Action"]
+            ):  # moto judges a request that deletes several files by the bucket's name alone
+                statement["Resource"].append("arn:aws:s3:::sluice-moto")
+        iam.put_role_policy(RoleName=name, PolicyName="sluice", PolicyDocument=policy(judged_statements))
     key = iam.create_access_key(UserName="ci")["AccessKey"]
     clone.environment |= {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
     asks(clone.url, strictly=True)
@@ -202,6 +231,7 @@ def denied_to(clone: Clone, name: str) -> Iterator[str]:
         "s3:PutObject": lambda: store.put_object(**file, Body=b""),
         "s3:GetObject": lambda: store.get_object(**file),
         "s3:DeleteObject": lambda: store.delete_object(**file),
+        "delete of metadata": lambda: store.delete_object(Bucket="sluice-moto", Key="lake/shop.db/none/metadata/1.metadata.json"),
         "put outside of the folder": lambda: store.put_object(Bucket="sluice-moto", Key="tried", Body=b""),
         "glue:GetTable": lambda: glue.get_table(DatabaseName="shop", Name="orders"),
         "glue:UpdateTable": lambda: glue.update_table(**table),

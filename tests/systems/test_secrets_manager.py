@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import time
 from collections.abc import Iterator
@@ -84,11 +85,13 @@ def test_a_field_of_a_json_object_is_a_value(manager: Any, quick_store: str) -> 
 def test_the_hint_on_a_missing_secret_works_when_obeyed(manager: Any, quick_store: str) -> None:
     error = refused("hook", store(quick_store))
     assert (error.code, error.message) == ("no-secret", f"Secrets Manager has no secret `{PREFIX}hook`")
-    aws, service, command, *words = shlex.split(error.hint.strip("`"))
-    assert (aws, service, command) == ("aws", "secretsmanager", "create-secret")
-    arguments = dict(zip(words[::2], words[1::2], strict=True))
+    create, put = re.findall(r"`aws secretsmanager ([^`]+)`", error.hint)
+    arguments = dict(zip(shlex.split(create)[1::2], shlex.split(create)[2::2], strict=True))
+    manager.create_secret(Name=arguments["--name"])
+    assert refused("hook", store(quick_store)).hint == error.hint, "it has no value yet"
+    arguments = dict(zip(shlex.split(put)[1::2], shlex.split(put)[2::2], strict=True))
     assert arguments.pop("--region") == s3.REGION
-    manager.create_secret(Name=arguments["--name"], SecretString=arguments["--secret-string"])
+    manager.put_secret_value(SecretId=arguments["--secret-id"], SecretString=arguments["--secret-string"])
     assert value("hook", store(quick_store)) == "…"
 
 
@@ -119,11 +122,12 @@ def test_a_value_is_looked_up_again_after_a_while_or_after_a_failure(
     assert value("turning", from_store) == "newest"
 
 
-def test_the_kept_value_goes_on_while_aws_does_not_answer(manager: Any, proxy: Between) -> None:
-    def away(request: Request) -> bool:
-        request.answer(503, b'{"__type": "InternalServiceError"}')
-        return True
+def away(request: Request) -> bool:
+    request.answer(503, b'{"__type": "InternalServiceError"}')
+    return True
 
+
+def test_the_kept_value_goes_on_while_aws_does_not_answer(manager: Any, proxy: Between) -> None:
     manager.create_secret(Name=f"{PREFIX}lasting", SecretString="kept")
     from_store = store(proxy.url)
     assert value("lasting", from_store) == "kept"
@@ -131,17 +135,20 @@ def test_the_kept_value_goes_on_while_aws_does_not_answer(manager: Any, proxy: B
     secrets.forget(from_store)
     assert value("lasting", from_store) == "kept"
     error = refused("another", from_store)
+    assert value("lasting", from_store) == "kept", "nobody asks again for a while"
     assert isinstance(error, SecretsAway) and error.code == "secrets-unreachable" and error.system
     assert proxy.struck == 6
 
 
-def test_a_value_that_is_refused_is_not_used_any_more(manager: Any, quick_store: str) -> None:
+def test_a_value_that_is_refused_is_not_used_any_more(manager: Any, proxy: Between) -> None:
     manager.create_secret(Name=f"{PREFIX}secret", SecretString="x")
-    from_store = store(quick_store)
+    from_store = store(proxy.url)
     assert value("secret", from_store) == "x"
     manager.delete_secret(SecretId=f"{PREFIX}secret", ForceDeleteWithoutRecovery=True)
     secrets.forget(from_store)
     assert refused("secret", from_store).code == "no-secret"
+    proxy.faults += [away] * 3
+    assert refused("secret", from_store).code == "secrets-unreachable", "the value is gone for good"
 
 
 def test_a_login_without_the_right_is_told_which(manager: Any, quick_store: str, monkeypatch: pytest.MonkeyPatch) -> None:

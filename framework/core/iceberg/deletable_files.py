@@ -9,8 +9,10 @@ import re
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
+from framework.base.errors import SluiceError
 from framework.core.iceberg import metadata
-from framework.systems.catalogs import TableFiles
+from framework.plan import Pipeline
+from framework.systems.catalogs import MayNotDelete, TableFiles
 
 _SECOND = re.compile(r"(.+)__[0-9a-f]{8}")  # the folder of a rebuild's second table: the first one's name and a suffix
 
@@ -33,8 +35,17 @@ def delete_or_leave(files: TableFiles, locations: Iterable[str], folders: Iterab
     """Deletes files as `delete` does. A login that may not delete leaves them: `sluice maintain` deletes what no commit names."""
     try:
         return delete(files, locations, folders)
-    except PermissionError:
+    except MayNotDelete:
         return 0
+
+
+def require_right(pipeline: Pipeline) -> None:
+    """Raises if the login may not delete files of the pipeline's table: what a person asks for is not done in part."""
+    table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
+    if table is not None and not table.files.may_delete(str(table.document["location"])):
+        message = f"the login to the files of {pipeline.table.identifier} may not delete files"
+        hint = f"use a login that may: `sluice access aws-policy {pipeline.name}` prints the policy `maintain`"
+        raise SluiceError("may-not-delete", message, hint)
 
 
 def delete(files: TableFiles, locations: Iterable[str], folders: Iterable[str]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection
 from datetime import datetime
 
 from framework.core.iceberg import deletable_files, metadata, removal
@@ -12,7 +12,6 @@ from framework.core.iceberg.removal import Expiry
 from framework.core.maintain import file_lists, others
 from framework.core.spark.java_errors import CommitRefused
 from framework.plan import Catalog
-from framework.systems.catalogs import TableFiles
 
 
 def expire(
@@ -21,11 +20,12 @@ def expire(
     identifier: str,
     snapshots: Collection[int],
     later_than: datetime | None = None,
-    delete: Callable[[TableFiles, Iterable[str], Iterable[str]], int] = deletable_files.delete,
+    may_leave: bool = False,
 ) -> tuple[int, int]:
     """Expires snapshots; returns the numbers of deleted snapshots and files. A file outside the table's folders stays, whatever
     the metadata says, and so does a file that other metadata names. If it is unknown what other metadata names, all files stay. With
-    `later_than`, which is now, the files are only listed, to be deleted later."""
+    `later_than`, which is now, the files are only listed, to be deleted later. With `may_leave`, a login without
+    the right to delete leaves them."""
     table = lake.load(identifier)
     if table is None:
         raise CommitRefused(f"the table {identifier} is gone")
@@ -43,6 +43,7 @@ def expire(
     if by_others is None:
         return len(expired_ids), 0
     files, folders = removal.own_files(lake, table)
+    delete = deletable_files.delete_or_leave if may_leave else deletable_files.delete
     return len(expired_ids), delete(
         files, [location for location in expiry.locations if files.path(location) not in by_others], folders
     )

@@ -9,9 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from framework.base import amounts
-from framework.base.errors import SluiceError
 from framework.core.context.context import Context
-from framework.core.iceberg import deletable_files, metadata, published
+from framework.core.iceberg import deletable_files, published
 from framework.core.iceberg.jvm_state import names, state
 from framework.core.iceberg.lake import TableStore
 from framework.core.maintain import compact, delete_later, expire, orphans
@@ -63,14 +62,17 @@ def after_run(context: Context, pipeline: Pipeline, byte_limit: int = AFTER_RUN)
         yield MaintenanceDone(pipeline.table.identifier, (says,), is_whole=False)
 
 
-def maintain(context: Context, pipeline: Pipeline, byte_limit: int | None = None) -> Iterator[MaintenanceDone]:
+def maintain(
+    context: Context, pipeline: Pipeline, byte_limit: int | None = None, may_leave: bool = False
+) -> Iterator[MaintenanceDone]:
     """Does the maintenance that each of the pipeline's tables is due for, and compacts at most about `byte_limit` bytes; without
-    it, all, as a person asked for. If another commit comes first, the rest is left to the next time."""
+    it, all, as a person asked for. If another commit comes first, the rest is left to the next time. With `may_leave`,
+    a login that may not delete leaves files."""
     by_person = byte_limit is None
     if not due(pipeline, context.clock(), by_person):
         return
-    if by_person:
-        _require_right(pipeline)
+    if by_person and not may_leave:
+        deletable_files.require_right(pipeline)
     lake = context.lake(pipeline)
     table = lake.load(pipeline.table.identifier)
     current = state(table)
@@ -82,16 +84,6 @@ def maintain(context: Context, pipeline: Pipeline, byte_limit: int | None = None
     for identifier in [duty.identifier for duty in due(pipeline, context.clock(), by_person)]:
         says = tuple(_steps(context, lake, pipeline, identifier, byte_limit))
         yield MaintenanceDone(identifier, says, is_whole=not says or not says[-1].startswith(_LEFT))
-
-
-def _require_right(pipeline: Pipeline) -> None:
-    """Raises if the login may not delete files: a person who asks for maintenance is not told that it is done."""
-    table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
-    if table is not None and not table.files.may_delete(str(table.document["location"])):
-        message = f"the login to the files of {pipeline.table.identifier} may not delete files"
-        raise SluiceError(
-            "may-not-delete", message, "run it with a login that may: `sluice access aws-policy` prints the policy `maintain`"
-        )
 
 
 def _forget_followers(lake: TableStore, pipeline: Pipeline, table: Any) -> None:
@@ -132,9 +124,7 @@ def _steps(context: Context, lake: TableStore, pipeline: Pipeline, identifier: s
         catalog = pipeline.table.catalog
         if (expirable := _due(context, pipeline, identifier, False).expirable).ids:
             later_than = context.clock() if expirable.are_read else None
-            snapshots, files = expire.expire(
-                lake, catalog, identifier, expirable.ids, later_than, deletable_files.delete_or_leave
-            )
+            snapshots, files = expire.expire(lake, catalog, identifier, expirable.ids, later_than, may_leave=True)
             context.reached("expired")
             files_text = "" if later_than else f" and {amounts.counted(files, 'file')}"
             yield f"{amounts.counted(snapshots, 'snapshot')}{files_text} are gone"

@@ -34,7 +34,7 @@ def delete_orphans(lake: TableStore, pipeline: Pipeline, name: str, current_time
     if by_others is None:
         return 0
     folders = deletable_files.of_attempts(files, location, table.properties.get("write.data.path"))
-    return deletable_files.delete(files, old_files - by_others, folders)
+    return deletable_files.delete_or_leave(files, old_files - by_others, folders)
 
 
 def _fenced(lake: TableStore, pipeline: Pipeline, name: str) -> bool:

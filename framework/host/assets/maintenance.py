@@ -93,7 +93,7 @@ def _maintained(context: OpExecutionContext, plan: Plan, assets: Assets, pipelin
     engine = Context(plan, lambda: progress.started(context, spark, plan), clock=utc_now)
     for pipeline in pipelines:
         try:
-            done = list(maintain(engine, pipeline))
+            done = list(maintain(engine, pipeline, may_leave=True))
         except Exception as error:
             sluice_error = defects.as_sluice_error(pipeline.name, error)
             yield f"{pipeline.name}: {sluice_error}"

@@ -62,12 +62,11 @@ def command(
     if from_infra is not None:
         if topic is not None:
             raise click.UsageError("--from-infra and --topic are two uses: give one of them")
+        _refuse_without_topic(ctx)
         _environment(folder, from_infra)
         return
     if topic is None:
-        for param in ("sample", "bootstrap", "registry", "environment"):
-            if ctx.get_parameter_source(param) is ParameterSource.COMMANDLINE:
-                raise click.UsageError(f"--{'env' if param == 'environment' else param} has no effect without --topic")
+        _refuse_without_topic(ctx)
         _tell(folder, project.start(folder), project.commands())
         return
     from framework.host.components import all_components
@@ -86,6 +85,12 @@ def command(
         else []
     )
     _tell(folder, added.files, topics.commands(added.name), remarks)
+
+
+def _refuse_without_topic(ctx: click.Context) -> None:
+    for param in ("sample", "bootstrap", "registry", "environment"):
+        if ctx.get_parameter_source(param) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{'env' if param == 'environment' else param} has no effect without --topic")
 
 
 def _environment(folder: Path, name: str) -> None:

@@ -9,6 +9,7 @@ from framework.base.home import home
 from framework.features.export import rewriting
 from framework.operations.forget.keys import PersonKey
 from framework.plan import Pipeline, Plan
+from framework.systems import catalogs
 
 
 def places(plan: Plan, pipeline: Pipeline, key: PersonKey) -> Iterator[str]:
@@ -29,6 +30,8 @@ def places(plan: Plan, pipeline: Pipeline, key: PersonKey) -> Iterator[str]:
             yield f"the {follower.title}, which others may have read"
         elif {field.column for field in pipeline.table.partition_by} & set(key.columns):
             yield f"names of folders in the {follower.title} of {pipeline.table.identifier}, since it is partitioned by the key"
+    if not catalogs.client_of(pipeline.table.catalog).on_this_machine:
+        yield f"older versions of files of {pipeline.table.identifier}, if the bucket keeps versions"
     for document in plan.documents_of("export"):
         export = document.value
         if export.pipeline.name == pipeline.name:

@@ -15,7 +15,7 @@ from functools import partial
 from framework.base import amounts
 from framework.base.errors import RefusedError, SluiceError, visible
 from framework.core.context.context import Context
-from framework.core.iceberg import metadata
+from framework.core.iceberg import deletable_files, metadata
 from framework.core.iceberg.commit import RETRY_HINT
 from framework.core.iceberg.jvm_state import at_work, state
 from framework.core.iceberg.lake import TableStore
@@ -76,6 +76,7 @@ def judged(context: Context, pipeline: Pipeline, values: Mapping[str, str]) -> M
 
 def forget(context: Context, pipeline: Pipeline, key: PersonKey) -> Iterator[str]:
     """Forgets the key. Yields a line after each step, and then the places where the person may still be."""
+    deletable_files.require_right(pipeline)
     lake = context.lake(pipeline)
     _opened(lake, pipeline)
     rows.remember(lake, pipeline.table.identifier, key)

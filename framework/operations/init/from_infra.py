@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ _HEAD = """\
 # Its roles: what writes tables takes the role below. Who deletes files and tables, too, takes another one, as in
 #   SLUICE_VAR_ROLE={maintain} sluice maintain --env {environment}
 """
+_PLAIN = re.compile(r"[A-Za-z$][A-Za-z0-9_./:${}-]*[A-Za-z0-9_/}]")
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
 _ROLE = "${{var:ROLE:-{ingest}}}"
 
 
@@ -62,8 +65,15 @@ def _secrets(outputs: Mapping[str, Any], documents: frozenset[tuple[str, str]]) 
 def _lines(options: Iterator[tuple[str, object]]) -> str:
     """The options as lines; those without a value are left out, but for the heads of maps."""
     return "".join(
-        f"{key}:{'' if value is None else f' {value}'}\n" for key, value in options if value is not None or key == "storage"
+        f"{key}:{'' if value is None else f' {_scalar(str(value))}'}\n"
+        for key, value in options
+        if value is not None or key == "storage"
     )
+
+
+def _scalar(text: str) -> str:
+    """The text in YAML, in quotes if it could be read as anything else."""
+    return text if _PLAIN.fullmatch(text) else json.dumps(text)
 
 
 def _only(documents: frozenset[tuple[str, str]], kind: str, otherwise: str) -> str:
@@ -80,11 +90,16 @@ def _outputs(folder: Path, name: str) -> Mapping[str, Any]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        hint = f"make it by `infra/deploy.sh create --env {name}`, or name the file that this wrote on another machine"
+        hint = "make it by `infra/deploy.sh create`, or name the file that this wrote on another machine"
         raise SluiceError("no-infra", f"there is no {path}, in which `infra/deploy.sh` says what it made", hint) from None
     except (OSError, ValueError) as error:
         raise SluiceError("no-infra", f"{path} cannot be read: {error}", "write it again by `infra/deploy.sh create`") from None
     outputs = document.get("aws") if isinstance(document, dict) else None
-    if not isinstance(outputs, dict) or not {"name", "region", "warehouse", "roles", "secrets_prefix"} <= outputs.keys():
-        raise SluiceError("no-infra", f"{path} has nothing of the module `aws`", "write it again by `infra/deploy.sh create`")
+    if not isinstance(outputs, dict) or not _is_whole(outputs):
+        raise SluiceError("no-infra", f"{path} is not what the module `aws` writes", "write it again by `infra/deploy.sh create`")
     return outputs
+
+
+def _is_whole(outputs: Mapping[str, Any]) -> bool:
+    keys = {"name", "region", "endpoint", "warehouse", "kms_key", "external_id", "secrets_prefix", "roles"}
+    return keys <= outputs.keys() and {"ingest", "maintain"} <= set(outputs["roles"]) and bool(_NAME.fullmatch(outputs["name"]))

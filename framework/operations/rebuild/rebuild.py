@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from framework.base.errors import BadRowsStop, BatchError, RefusedError
 from framework.core.context.context import Context
-from framework.core.iceberg import table_state
+from framework.core.iceberg import deletable_files, table_state
 from framework.core.iceberg.jvm_state import state
 from framework.core.iceberg.lake import TableStore
 from framework.core.iceberg.second_identity import refuse_changes, second_pipeline, second_uuid
@@ -45,6 +45,7 @@ _TRIES = 10  # how often it is built and published again because the table gaine
 def check_rebuild(context: Context, pipeline: Pipeline, without_lost: bool) -> tuple[Estimate, tuple[Change, ...]]:
     """The estimate of a rebuild and the changes that it makes. Raises the errors with which a rebuild refuses. Starts no Spark."""
     table = current_table(pipeline)
+    deletable_files.require_right(pipeline)
     state, existing_table = table_state.state(pipeline.table), table_state.existing(pipeline.table)
     assert state is not None
     rolled_back = check_rolled_back(context, pipeline, state)

@@ -52,6 +52,10 @@ class Moved(Exception):
     """Another program has changed what a name stands for since the name was read."""
 
 
+class MayNotDelete(PermissionError):
+    """The login may do other things with files, and not delete them."""
+
+
 DISK_FULL = Cause("disk-full", "the disk is full", "free some space and run again")
 DENIED = Cause("permission-denied", "access is denied", "give the user who runs Sluice the missing permission, and run again")
 

@@ -18,7 +18,7 @@ from framework.plan import SecretStore, Storage
 from framework.plan.storage import SCHEME
 from framework.systems import aws_policy, buckets
 from framework.systems.buckets import BucketLogin
-from framework.systems.catalogs import ANY_TIME, PROBE, Access, RequestFailed, Stored, TableFiles
+from framework.systems.catalogs import ANY_TIME, PROBE, Access, MayNotDelete, RequestFailed, Stored, TableFiles
 
 _SCHEMES = re.compile(r"^s3[an]?://")
 _TABLE = re.compile(r"s3://[^/]+/.*[^/]")
@@ -189,9 +189,12 @@ class S3Files(TableFiles):
         try:
             answer = self._client().delete_objects(Bucket=bucket, Delete=objects)
         except buckets.errors() as error:
-            raise self._error(error, f"{SCHEME}{bucket}/{keys[0]}") from None
+            file_error = self._error(error, f"{SCHEME}{bucket}/{keys[0]}")
+            refused = buckets.trouble(error, self.storage).kind == "refused"
+            raise (MayNotDelete(str(file_error)) if refused else file_error) from None
         for failed in answer.get("Errors", ()):
-            raise PermissionError(f"the object store did not delete {SCHEME}{bucket}/{failed.get('Key')}: {failed.get('Code')}")
+            message = f"the object store did not delete {SCHEME}{bucket}/{failed.get('Key')}: {failed.get('Code')}"
+            raise MayNotDelete(message) if failed.get("Code") == "AccessDenied" else OSError(message)
 
     def _parts(self, location: str) -> tuple[str, str]:
         path = self.path(location)
@@ -216,5 +219,5 @@ class S3Files(TableFiles):
 
 
 def _probe(folder: str) -> str:
-    """The file that only tests rights. It has one name, since a login that may not delete leaves it."""
-    return f"{folder.rstrip('/')}/{PROBE}file"
+    """The file that only tests rights. It has one name, since a login that may not delete leaves it, until `sluice maintain` finds it."""
+    return f"{folder.rstrip('/')}/metadata/{PROBE}file"

@@ -1,7 +1,8 @@
 """Secrets in AWS Secrets Manager.
 
 A value is kept in memory for `refresh`, and looked up earlier after anything failed: the value may have been why. As long as AWS does not
-answer, the kept value goes on. Guarantee: a value that AWS refuses or no longer has is not used once its time is over.
+answer, the kept value goes on. Guarantee: a value that AWS refuses or no longer has is not used once its time is over. Nobody waits for
+another secret's look-up.
 """
 
 from __future__ import annotations
@@ -78,27 +79,38 @@ class SecretsManager(Store):
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         self._kept: dict[str, _Kept] = {}
-        self._lock = Lock()
+        self._turns: dict[str, Lock] = {}
+        self._away_until = 0.0
 
     def value(self, name: str) -> str:
-        with self._lock:
-            kept = self._kept.get(name)
-            if kept is None or kept.until <= time.monotonic():
-                kept = self._kept[name] = self._looked_up(name, kept)
-            return kept.value
+        kept = self._kept.get(name)
+        if kept is None or not self._is_fresh(kept):
+            with self._turns.setdefault(name, Lock()):
+                kept = self._kept.get(name)
+                if kept is None or not self._is_fresh(kept):
+                    kept = self._looked_up(name, kept)
+        return kept.value
 
     def forget(self) -> None:
-        with self._lock:
-            for name, kept in self._kept.items():
-                self._kept[name] = _Kept(kept.value, 0.0)
+        for name, kept in list(self._kept.items()):
+            self._kept[name] = _Kept(kept.value, 0.0)
+
+    def _is_fresh(self, kept: _Kept) -> bool:
+        return max(kept.until, self._away_until) > time.monotonic()
 
     def _looked_up(self, name: str, kept: _Kept | None) -> _Kept:
         try:
-            return _Kept(self._value(name), time.monotonic() + self.options.refresh)
+            looked_up = _Kept(self._value(name), time.monotonic() + self.options.refresh)
         except SecretsAway:
             if kept is None:
                 raise
-            return _Kept(kept.value, time.monotonic() + SECRETS_AGAIN)
+            self._away_until = time.monotonic() + SECRETS_AGAIN
+            return kept
+        except SetupError:
+            self._kept.pop(name, None)
+            raise
+        self._kept[name] = looked_up
+        return looked_up
 
     def _value(self, name: str) -> str:
         """The value of the secret, or of a field of one that is a JSON object: `kafka.password` is its field `password`, unless there
@@ -130,6 +142,10 @@ class SecretsManager(Store):
                 raise SetupError(
                     "no-secret", f"the secret `{full_name}` is marked for deletion in Secrets Manager", hint
                 ) from None
+            if getattr(error, "operation_name", "") == "AssumeRole" and trouble.kind == "refused":
+                message = f"AWS does not give the role {self.options.role} to this login: {trouble.says}"
+                hint = "let the role trust the login, and write its `external_id` into the document `secrets`"
+                raise SetupError("secrets-refused", message, hint) from None
             raise self._failed(full_name, trouble) from None
         if "SecretString" not in answer:
             hint = "store it with `--secret-string`, not with `--secret-binary`"
@@ -138,8 +154,11 @@ class SecretsManager(Store):
 
     def _missing(self, name: str, says: str) -> SetupError:
         region = f" --region {self.options.region}" if self.options.region else ""
-        hint = f"`aws secretsmanager create-secret --name {self.options.prefix}{name} --secret-string …{region}`"
-        return SetupError("no-secret", f"Secrets Manager {says}", hint)
+        text, full_name = f"--secret-string …{region}", f"{self.options.prefix}{name}"
+        hint = (
+            f"`aws secretsmanager create-secret --name {full_name} {text}`; if it is there without a value: `aws secretsmanager"
+        )
+        return SetupError("no-secret", f"Secrets Manager {says}", f"{hint} put-secret-value --secret-id {full_name} {text}`")
 
     def _failed(self, full_name: str, trouble: buckets.Trouble) -> SetupError | SecretsAway:
         where = f"Secrets Manager at {self.options.endpoint or self.options.region or 'AWS'}"
