@@ -64,7 +64,7 @@ def create(name: str, profile: str | None, with_losses: bool, yes: bool) -> None
     with _alone(name):
         modules = _modules(settings.read(name, profile))
         changed = _planned(modules)
-        losses = [loss for module in changed for loss in module.losses()]
+        losses = [address for module in changed for address in module.losses()]
         if losses and not with_losses:
             hint = "undo the change in the environment's file; to lose them: infra/deploy.sh create … --with-losses"
             raise SluiceError("would-be-lost", f"nothing was made: the change deletes {', '.join(losses)}", hint)

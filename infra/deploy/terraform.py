@@ -51,11 +51,19 @@ class Terraform:
         (self._folder / "backend_override.tf.json").write_text(json.dumps({"terraform": {"backend": self._backend()}}))
         (self._folder / "terraform.tfvars.json").write_text(json.dumps(self.settings.variables(self.module), default=str))
         self._done("init", "-migrate-state", "-force-copy", quiet=True)
-        if self.settings.state is not None and _has_resources(self._state):
-            hint = f"in {self._folder}: `terraform state push {self._state}`, then delete that file"
-            raise SluiceError(
-                "state-elsewhere", f"{self.module}: what was made is in {self._state}, not in {self.settings.state}", hint
-            )
+        self._leave_former_state()
+
+    def _leave_former_state(self) -> None:
+        """Puts a state on this machine aside that has moved to S3. Raises if it has not: all would be made a second time."""
+        former_ids = _ids(self._state.read_text(encoding="utf-8") if self._state.exists() else "")
+        if self.settings.state is None or not former_ids:
+            return
+        if former_ids <= _ids(self._answer("state", "pull")):
+            self._state.rename(f"{self._state}.moved")
+            return
+        message = f"{self.module}: what was made is in {self._state}, not in {self.settings.state}"
+        hint = f"`terraform -chdir={self._folder} state push {self._state}`, then delete that file"
+        raise SluiceError("state-elsewhere", message, hint)
 
     def plan(self) -> bool:
         """Prints what would change, and keeps that plan for `apply`. Whether there is anything to change."""
@@ -139,13 +147,19 @@ class Terraform:
         return result.stdout
 
     def _command(self, command: str, *arguments: str) -> list[str]:
-        plain = () if sys.stdout.isatty() else ("-no-color",)
+        plain = () if sys.stdout.isatty() or command == "state" else ("-no-color",)
         return ["terraform", f"-chdir={self._folder}", command, *plain, *arguments]
 
 
-def _has_resources(state: Path) -> bool:
-    """Whether a state on this machine says that anything was made."""
-    return state.exists() and bool(json.loads(state.read_text(encoding="utf-8") or "{}").get("resources"))
+def _ids(state: str) -> set[tuple[str, str]]:
+    """The types and ids of all that was made, by the text of a state."""
+    resources = json.loads(state or "{}").get("resources", ())
+    return {
+        (resource["type"], str(instance["attributes"].get("id")))
+        for resource in resources
+        if resource["mode"] == "managed"
+        for instance in resource["instances"]
+    }
 
 
 def _environment() -> Mapping[str, str]:

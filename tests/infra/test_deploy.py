@@ -163,6 +163,28 @@ def test_an_environment_is_made_used_and_deleted(clone: Clone, kafka: str) -> No
     assert "there is nothing to delete" in clone.run(*make, "infra-delete")
 
 
+@pytest.mark.long
+def test_another_person_goes_on_with_a_state_in_a_bucket_and_a_bucket_that_was_there_stays(clone: Clone) -> None:
+    store = clone.client("s3")
+    for name in ("sluice-own", "sluice-state"):
+        store.create_bucket(Bucket=name)
+    store.put_object(Bucket="sluice-own", Key="lake/kept", Body=b"")
+    file = clone.folder / "infra" / "environments" / "prod.yaml"
+    variables = f"{{region: us-east-1, endpoint: '{clone.url}', bucket: sluice-own, own_bucket: true, databases: [shop], recovery_days: 0}}"
+    file.write_text(f"aws: {variables}\n")
+    assert "prod: made" in clone.run("infra/deploy.sh", "create", "--env", "prod", "--yes")
+    assert (clone.folder / "infra" / "state" / "prod" / "aws.tfstate").stat().st_size > 1000
+    file.write_text(f"aws: {variables}\nstate: s3://sluice-state/infra\n")
+    assert "nothing would change" in clone.run("infra/deploy.sh", "plan", "--env", "prod"), "the state has moved"
+    assert json.loads((clone.folder / "infra" / "environments" / "prod.json").read_text())["aws"]["kms_key"] is None
+    other_person = Clone(clone.folder.parent / "other", clone.url, clone.environment)
+    shutil.copytree(clone.folder, other_person.folder, ignore=shutil.ignore_patterns(".sluice", "state", "*.json"), symlinks=True)
+    assert "nothing has changed" in other_person.run("infra/deploy.sh", "create", "--env", "prod", "--yes")
+    assert "prod: deleted" in other_person.run("infra/deploy.sh", "delete", "--env", "prod", "--yes")
+    assert "there is nothing to delete" in clone.run("infra/deploy.sh", "delete", "--env", "prod", "--yes")
+    assert store.get_object(Bucket="sluice-own", Key="lake/kept")["Body"].read() == b""
+
+
 def write_specs(clone: Clone) -> None:
     """The project of `sluice init`, with a topic of its own and a mask, and the environment that was made."""
     clone.sluice("init")
