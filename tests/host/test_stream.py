@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import random
+import select
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -31,16 +34,19 @@ def test_it_loads_answers_and_ends(project: Project, tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
         place = str(tmp_path / "notify")
         systemd.bind(place)
-        systemd.settimeout(10)
+        words: list[bytes] = []
+        reader = threading.Thread(target=lambda: words.extend(iter(partial(systemd.recv, 100), b"STOPPING=1")), daemon=True)
         with streaming(project, NOTIFY_SOCKET=place) as stream:
-            stream.wait_for(18)
+            until(lambda: bool(select.select([systemd], [], [], 0)[0]), "systemd is told nothing", 120)
+            stream.wait_for(18)  # nobody reads what systemd is told, and the stream goes on
+            reader.start()
             assert stream.ask("/healthz")[0] == 200
             status, ready = stream.ask("/readyz")
             assert (status, ready["away"], ready["problems"]) == (200, [], "")
             assert ready["pipelines"]["trades"]["state"] in ("waits", "runs")
             assert stream.ask("/")[0] == 404
-            words = {systemd.recv(100) for _ in range(4)}
-            assert words == {b"READY=1", b"WATCHDOG=1"}
+            until(lambda: len(words) >= 4, f"systemd is told {words}", 30)
+            assert words[0] == b"READY=1" and set(words[1:]) == {b"WATCHDOG=1"}
             (batch,) = [event for event in stream.events if event["event"] == "BatchDone"][:1]
             assert (batch["pipeline"], batch["batch"], batch["rows"], batch["bad"]) == ("trades", 1, 18, 2)
             assert batch["attempt"] and batch["snapshot"]
@@ -51,9 +57,8 @@ def test_it_loads_answers_and_ends(project: Project, tmp_path: Path) -> None:
             (heap,) = [line for line in metrics.splitlines() if line.startswith("sluice_stream_heap_bytes ")]
             assert float(heap.split()[1]) > 1 << 20
             assert stream.end() < 10
-            last_word = b""
-            while last_word != b"STOPPING=1":
-                last_word = systemd.recv(100)
+            reader.join(10)
+            assert not reader.is_alive(), "the last word is that it stops"
     assert stream.errors == []
     project.assert_exactly_once()
 

@@ -31,12 +31,14 @@ class Notifier:
         elif time.monotonic() >= self._next:
             self._next = time.monotonic() + _BEAT
             if not self._is_ready:  # it turns: what does not answer is waited for, and no reason to begin again
-                self._is_ready = True
-                self._tell("READY=1")
+                self._is_ready = self._tell("READY=1")
             if self._health().lives:
                 self._tell("WATCHDOG=1")
 
-    def _tell(self, text: str) -> None:
+    def _tell(self, text: str) -> bool:
+        """Sends a text, and returns whether it was sent. The stream does not wait where nobody reads what was sent before."""
         address = f"\0{self._address[1:]}" if self._address.startswith("@") else self._address
-        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as notifying:
-            notifying.sendto(text.encode(), address)
+        kind = socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
+        with suppress(OSError), socket.socket(socket.AF_UNIX, kind) as notifying:
+            return notifying.sendto(text.encode(), address) > 0
+        return False
