@@ -1,4 +1,4 @@
-"""What a stream tells systemd."""
+"""The words that a stream sends to systemd."""
 
 from __future__ import annotations
 
