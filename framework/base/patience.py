@@ -21,7 +21,7 @@ CATALOG = 20.0  # for an answer of a catalog that is a server
 CATALOG_FILE = 30.0  # for another program's commit to a catalog in a file
 CATALOG_AGAIN = (0.2, 1.0, 3.0)  # between the tries where it is busy
 STORE = 20.0  # for an object store's answers
-SECRETS_AGAIN = 15.0  # until a store of secrets that did not answer is asked again, while kept values go on
+SECRETS_AGAIN = 15.0  # until a store of secrets that did not answer is asked again, while kept values are used
 KAFKA_TAKES = 30.0  # for Kafka to accept a message or a new topic: brokers and clients retry by themselves
 TOPIC_DELETED = 15.0  # for a topic to disappear: brokers delete it after they have answered
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from framework.base.errors import Problem
 from framework.base.hosts import is_open
+from framework.language import aws_login
 from framework.language.options import OptionGroup, option
 from framework.language.scalars import Url
 from framework.plan import storage as model
@@ -33,13 +34,10 @@ class Storage(OptionGroup):
     secret_key: SecretRef | None = option(
         "The secret of that key.", default=None, example='"${secret:s3_secret}"', aka=["secret", "secret_access_key"]
     )
-    profile: str | None = option("A profile of the machine's AWS settings, to log in with.", default=None, example="reports")
+    profile: str | None = aws_login.profile()
 
-    role: str | None = option(
-        "A role that the login assumes, and assumes again before that ends.", default=None,
-        example="arn:aws:iam::123456789012:role/sluice", aka=["assume_role", "role_arn"],
-    )  # fmt: skip
-    external_id: str | None = option("What the role's account asks of the one who assumes it.", default=None, example="7f3a9c")
+    role: str | None = aws_login.role()
+    external_id: str | None = aws_login.external_id()
     kms_key: str | None = option(
         "A key of AWS KMS that encrypts the files; default: what the bucket does.", default=None,
         example="arn:aws:kms:eu-central-1:123456789012:key/0a1b", aka=["kms", "sse_key"],
@@ -64,9 +62,7 @@ class Storage(OptionGroup):
         return (self.endpoint,)
 
     def problems(self) -> Iterable[Problem]:
-        if self.external_id is not None and self.role is None:
-            hint = "add `role`, or remove `external_id`"
-            yield Problem(self.key_place("external_id"), "unused-key", "`external_id` has no effect without `role`", hint)
+        yield from aws_login.id_without_role(self, self.role, self.external_id)
         if self.role is not None and self.region is None and "region" not in self.gaps:
             hint = "add `region`, such as `region: eu-central-1`"
             yield Problem(self.place("role"), "missing-key", "a `role` is assumed in a region, and there is no `region`", hint)

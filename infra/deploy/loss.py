@@ -14,7 +14,7 @@ from infra.deploy.terraform import Terraform
 
 _METADATA = "/metadata/"
 _MOST_NAMED = 20  # tables
-_HINT = "give the login the right, and delete again, which goes on where it stopped"
+_HINT = "give the login the right, and delete again: what is done already is not done twice"
 
 
 @dataclass(frozen=True, kw_only=True)

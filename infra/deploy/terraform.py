@@ -23,7 +23,7 @@ from infra.deploy.settings import INFRA, STATES, Settings
 _CHANGES = 2  # the status of a plan that is not empty
 _PLAN, _ERRORED = "plan", "errored.tfstate"
 _LASTING = ("aws_s3_bucket", "aws_kms_key", "aws_glue_catalog_database", "aws_secretsmanager_secret")
-_HINT = "correct what it says and do the same again, which goes on where it stopped"
+_HINT = "correct what it says, and give the same command again: what is done already is not done twice"
 
 
 @dataclass(frozen=True)

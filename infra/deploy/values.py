@@ -8,7 +8,7 @@ from typing import Any
 from infra.deploy import aws
 
 _LENGTH = 48  # characters
-_HINT = "give the login the right, and create again, which goes on where it stopped"
+_HINT = "give the login the right, and create again: what is done already is not done twice"
 
 
 def make_random(variables: Mapping[str, Any], names: Iterable[str]) -> None:

@@ -38,7 +38,7 @@ def test_it_loads_answers_and_ends(project: Project, tmp_path: Path) -> None:
         reader = threading.Thread(target=lambda: words.extend(iter(partial(systemd.recv, 100), b"STOPPING=1")), daemon=True)
         with streaming(project, NOTIFY_SOCKET=place) as stream:
             until(lambda: bool(select.select([systemd], [], [], 0)[0]), "systemd is told nothing", 120)
-            stream.wait_for(18)  # nobody reads what systemd is told, and the stream goes on
+            stream.wait_for(18)  # the stream loads although nobody reads what systemd is told
             reader.start()
             assert stream.ask("/healthz")[0] == 200
             status, ready = stream.ask("/readyz")

@@ -239,12 +239,14 @@ def policy(statements: list[dict[str, Any]]) -> str:
 
 def denied_to(clone: Clone, name: str) -> Iterator[str]:
     """Yields the actions that a role may not do."""
-    made = json.loads((clone.folder / "infra" / "environments" / "moto.json").read_text())["aws"]
+    outputs = json.loads((clone.folder / "infra" / "environments" / "moto.json").read_text())["aws"]
     login = {"aws_access_key_id": clone.environment["AWS_ACCESS_KEY_ID"], "region_name": "us-east-1", "endpoint_url": clone.url}
     sts = boto3.client("sts", **login, aws_secret_access_key=clone.environment["AWS_SECRET_ACCESS_KEY"])
     with pytest.raises(ClientError):
-        sts.assume_role(RoleArn=made["roles"][name], RoleSessionName="test", ExternalId="another")
-    taken = sts.assume_role(RoleArn=made["roles"][name], RoleSessionName="test", ExternalId=made["external_id"])["Credentials"]
+        sts.assume_role(RoleArn=outputs["roles"][name], RoleSessionName="test", ExternalId="another")
+    taken = sts.assume_role(RoleArn=outputs["roles"][name], RoleSessionName="test", ExternalId=outputs["external_id"])[
+        "Credentials"
+    ]
     session = boto3.Session(taken["AccessKeyId"], taken["SecretAccessKey"], taken["SessionToken"], region_name="us-east-1")
     store, glue, manager = (session.client(service, endpoint_url=clone.url) for service in ("s3", "glue", "secretsmanager"))
     table, file = {"DatabaseName": "shop", "TableInput": {"Name": "none"}}, {"Bucket": "sluice-moto", "Key": "lake/tried"}

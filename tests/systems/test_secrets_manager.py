@@ -24,6 +24,7 @@ from framework.systems.secrets import reveal
 from framework.systems.secrets.aws_secrets_manager import Options
 from tests.support.moto_rights import asks
 from tests.support.proxy import Between, Request, between
+from tests.support.spec_parts import ORDERS
 
 pytestmark = pytest.mark.slow
 PREFIX = "sluice/test/"
@@ -178,11 +179,7 @@ def test_what_is_wrong_with_the_document_is_said(
     assert error.code in ("secrets-refused", "secrets-unreachable") and says in error.message and error.hint
 
 
-SPECS = """
-cluster: main
-bootstrap: 127.0.0.1:1
-security: {{protocol: SASL_SSL, mechanism: PLAIN, username: me, password: "${{secret:kafka.password}}"}}
----
+CATALOG = """\
 secrets: main
 store: aws_secrets_manager
 prefix: {prefix}
@@ -190,17 +187,9 @@ region: us-east-1
 endpoint: {url}
 ---
 catalog: lake
-type: sql
-uri: sqlite:///lake.db
-warehouse: lake
----
-topic: orders
-value: json
-columns: {{id: bigint}}
----
-pipeline: orders
-from: {{topic: orders}}
-into: {{table: shop.orders}}
+type: rest
+uri: https://127.0.0.1:1/api
+token: ${{secret:catalog.token}}
 """
 
 
@@ -210,12 +199,12 @@ def test_a_failure_has_another_digest_once_the_secret_is_another(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     Path("specs").mkdir()
-    Path("specs/a.yaml").write_text(SPECS.format(prefix=PREFIX, url=quick_store))
-    manager.create_secret(Name=f"{PREFIX}kafka", SecretString='{"password": "canary-1"}')
+    Path("specs/a.yaml").write_text(ORDERS.format(catalog=CATALOG.format(prefix=PREFIX, url=quick_store)))
+    manager.create_secret(Name=f"{PREFIX}catalog", SecretString='{"token": "canary-1"}')
     plan = make(Path("specs"))
     (pipeline,) = plan.pipelines
     first_digest = secret_digest.digest(pipeline, plan.secrets)
-    manager.put_secret_value(SecretId=f"{PREFIX}kafka", SecretString='{"password": "canary-2"}')
+    manager.put_secret_value(SecretId=f"{PREFIX}catalog", SecretString='{"token": "canary-2"}')
     assert secret_digest.digest(pipeline, plan.secrets) == first_digest
     Context(plan).forget_what_failed()
     assert secret_digest.is_another(first_digest, secret_digest.digest(pipeline, plan.secrets))

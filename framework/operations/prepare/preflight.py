@@ -53,7 +53,7 @@ def preflight(plan: Plan) -> Iterator[Finding]:
 
 
 def _checks(plan: Plan) -> Iterator[_Check]:
-    if names := sorted({secret.name for secret in used_secrets((plan.clusters, plan.catalogs, plan.pipelines, _values(plan)))}):
+    if names := sorted({secret.name for secret in used_secrets(plan)}):
         yield _Check("secrets", partial(_secrets, plan, names))
     topics = {topic.name: topic for pipeline in plan.pipelines for topic in pipeline.topics}
     sent_topics = {follower.sends_to for pipeline in plan.pipelines for follower in pipeline.also if follower.sends_to}
@@ -77,12 +77,8 @@ def _checks(plan: Plan) -> Iterator[_Check]:
         yield _Check(f"mail {document.name}", partial(_mail, plan, document.value))
 
 
-def _values(plan: Plan) -> tuple[object, ...]:
-    return tuple(document.value for document in plan.documents)
-
-
 def _secrets(plan: Plan, names: list[str]) -> str:
-    """Looks up each secret that the specs name. Raises an error that names all that cannot be had."""
+    """Looks up each secret that the specs name. Raises an error that names each one that is missing."""
     errors = []
     for name in names:
         try:

@@ -8,7 +8,6 @@ A store's file has `Options`, the options of its document; and `STORE`, its clas
 from __future__ import annotations
 
 import functools
-import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, ClassVar
@@ -51,10 +50,6 @@ def make_up(names: Iterable[str], store: SecretStore) -> None:
 def forget(store: SecretStore) -> None:
     """Makes the next use of each secret look it up: the kept value of one may be why something failed."""
     _store(store).forget()
-
-
-def random_value() -> str:
-    return secrets.token_hex(32)
 
 
 @functools.lru_cache(maxsize=16)  # what a store keeps is kept once for all who use it

@@ -1,8 +1,8 @@
 """Secrets in AWS Secrets Manager.
 
 A value is kept in memory for `refresh`, and looked up earlier after anything failed: the value may have been why. As long as AWS does not
-answer, the kept value goes on. Guarantee: a value that AWS refuses or no longer has is not used once its time is over. Nobody waits for
-another secret's look-up.
+answer, the kept value is used. Guarantee: a value that AWS refuses or no longer has is not used once its time is over. A look-up of one
+secret keeps nobody waiting who needs another one.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 from framework.base.errors import Problem, SecretsAway, SetupError
 from framework.base.hosts import is_open
 from framework.base.patience import SECRETS_AGAIN
+from framework.language import aws_login
 from framework.language.options import OptionGroup, option
 from framework.language.scalars import Duration, Url
 from framework.plan.storage import Storage
@@ -36,12 +37,9 @@ class Options(OptionGroup):
         example="sluice/prod/",
     )
     region: str | None = option("The region; default: that of the login.", default=None, example="eu-central-1")
-    profile: str | None = option("A profile of the machine's AWS settings, to log in with.", default=None, example="reports")
-    role: str | None = option(
-        "A role that the login assumes, and assumes again before that ends.", default=None,
-        example="arn:aws:iam::123456789012:role/sluice", aka=["assume_role", "role_arn"],
-    )  # fmt: skip
-    external_id: str | None = option("What the role's account asks of the one who assumes it.", default=None, example="7f3a9c")
+    profile: str | None = aws_login.profile()
+    role: str | None = aws_login.role()
+    external_id: str | None = aws_login.external_id()
     endpoint: Url | None = option(
         "The address; default: that of AWS.", default=None, example="https://vpce-1a2b.secretsmanager.eu-central-1.vpce.amazonaws.com",
         aka=["url", "uri"],
@@ -55,9 +53,7 @@ class Options(OptionGroup):
         return (self.endpoint,)
 
     def problems(self) -> Iterable[Problem]:
-        if self.external_id is not None and self.role is None:
-            hint = "add `role`, or remove `external_id`"
-            yield Problem(self.key_place("external_id"), "unused-key", "`external_id` has no effect without `role`", hint)
+        yield from aws_login.id_without_role(self, self.role, self.external_id)
         if is_open(self.endpoint):
             message = f"secrets would be sent from {self.endpoint} without encryption"
             yield Problem(self.place("endpoint"), "unencrypted-login", message, "write `https://…`")

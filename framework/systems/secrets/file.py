@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from framework.base.errors import SetupError
 from framework.base.home import home
 from framework.language.options import OptionGroup, option
 from framework.language.scalars import Location
-from framework.systems.secrets import Store, random_value
+from framework.systems.secrets import Store
 
 _LARGEST = 1 << 20
 
@@ -55,7 +56,7 @@ class File(Store):
         path = self._path
         lines = _lines(path) if path.exists() else []
         existing_names = {line.partition("=")[0].strip() for line in lines}
-        new_lines = [f"{name}={random_value()}" for name in dict.fromkeys(names) if name not in existing_names]
+        new_lines = [f"{name}={secrets.token_hex(32)}" for name in dict.fromkeys(names) if name not in existing_names]
         if new_lines:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with open(
