@@ -188,7 +188,7 @@ def _of_another(shape: Shape, name: str) -> str:
     names = (
         [f"{chosen.by}: {component}" for component, options in chosen.records.items() if name in options.slots] if chosen else []
     )
-    return f"only {in_quotes(names)} has it" if names else ""
+    return f"remove it: only {in_quotes(names)} {'has' if len(names) == 1 else 'have'} it" if names else ""
 
 
 def _key_hint(name: str, slots: Mapping[str, Slot], later_names: Iterable[str]) -> str:
