@@ -6,8 +6,10 @@ mode.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +18,7 @@ from typing import TextIO
 from framework.base.errors import SetupError
 
 _MAX_BYTES = 64 << 20  # bytes of a file of the state
+_AGAIN = 0.2  # seconds between two tries to lock a file
 
 _DAGSTER = """\
 telemetry: {enabled: false}
@@ -92,6 +95,27 @@ def usable() -> Iterator[None]:
 def lock_file(path: Path) -> TextIO:
     """A file of the state that is locked, created if it is missing. No command waits for a pipe in its place."""
     return open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o666), "w", encoding="utf-8")
+
+
+@contextmanager
+def turn(path: Path, patience: float = 0.0) -> Iterator[bool]:
+    """Whether no other process has the lock of this file, while the block runs: it waits so many seconds for that."""
+    with lock_file(path) as lock:
+        until = time.monotonic() + patience
+        while not (is_mine := _is_locked(lock)) and time.monotonic() < until:
+            time.sleep(_AGAIN)
+        yield is_mine
+
+
+def _is_locked(lock: TextIO) -> bool:
+    """Locks a file, unless another process has."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
 
 
 def put(path: Path, text: str) -> None:

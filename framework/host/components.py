@@ -12,6 +12,7 @@ COMPONENTS = Components(
     conditions=components_in("framework.features.conditions"),
     followers=components_in("framework.features.followers"),
     formats=components_in("framework.messages.formats"),
+    key_types=components_in("framework.features.key_types"),
     kinds=components_in("framework.documents.kinds", "framework.features.*.document"),
     notices=components_in("framework.features.notices"),
     secrets=components_in("framework.systems.secrets"),

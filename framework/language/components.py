@@ -18,6 +18,7 @@ class Components:
     conditions: Folder
     followers: Folder
     formats: Folder
+    key_types: Folder
     kinds: Folder
     notices: Folder
     secrets: Folder

@@ -115,10 +115,12 @@ class Cluster:
 
 @dataclass(frozen=True)
 class SecretStore:
-    """The store for the values of secrets. `type` is a file of `framework.systems.secrets`, `options` are as that declares them."""
+    """The store for the values of secrets. `type` is a file of `framework.systems.secrets`, `options` are as that declares them.
+    `rotated`: the names of secrets that a document `keys` replaces: it is noted who uses which of their values."""
 
     type: str = "env"
     options: Any = None
+    rotated: frozenset[str] = field(default=frozenset(), compare=False)
 
 
 @dataclass(frozen=True)

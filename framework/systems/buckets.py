@@ -10,7 +10,7 @@ from typing import Any
 from framework.base.patience import STORE
 from framework.plan import SecretStore, Storage
 from framework.systems import aws_policy
-from framework.systems.secrets import reveal
+from framework.systems.secrets import reveal_together
 
 _CODES = {  # of answers, by the kind of trouble
     "absent": ("NoSuchKey", "404"),
@@ -44,7 +44,7 @@ class Trouble:
 def login(storage: Storage, secrets: SecretStore) -> BucketLogin | None:
     """The keys that the storage names, if it does."""
     if storage.access_key and storage.secret_key:
-        return BucketLogin(reveal(storage.access_key, secrets), reveal(storage.secret_key, secrets))
+        return BucketLogin(*reveal_together((storage.access_key, storage.secret_key), secrets))
     return None
 
 

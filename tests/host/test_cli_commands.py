@@ -35,6 +35,10 @@ into: {table: shop.trades}
 export: trades_of_a_day
 from: {table: shop.trades}
 file: {format: csv, to: trades.csv}
+---
+keys: traders
+of: serve
+secret: traders
 """
 NAMED = ("name", "names", "topic")  # arguments that name a topic or a pipeline
 
@@ -144,7 +148,9 @@ def test_a_shell_completes_names_of_the_specs(
         if isinstance(argument, click.Argument) and argument.name in NAMED and not isinstance(argument.type, click.Choice):
             with click.Context(command) as context:
                 offered = {item.value for item in argument.shell_complete(context, "tra")}
-            assert offered in ({"trades", "tracks"}, {"trades_by_day"}, {"trades_of_a_day"}), f"{words}: complete {argument.name}"
+            assert offered in ({"trades", "tracks"}, {"trades_by_day"}, {"trades_of_a_day"}, {"traders"}), (
+                f"{words}: complete {argument.name}"
+            )
 
 
 def test_names_that_people_try_lead_to_one_command() -> None:

@@ -29,12 +29,14 @@ bootstrap: {{kafka}}
 security: {{{{protocol: SASL_PLAINTEXT, mechanism: PLAIN, username: {USER}, password: "${{{{secret:kafka_password}}}}"}}}}
 """
 """The cluster's document, with `kafka` to fill in."""
-_SETTINGS = """
+_LOCKED = """
 listeners=PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller},SASL_PLAINTEXT://127.0.0.1:{locked}
 advertised.listeners=PLAINTEXT://127.0.0.1:{broker},SASL_PLAINTEXT://127.0.0.1:{locked}
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 super.users=User:ANONYMOUS
+"""
+_PLAIN = """
 sasl.enabled.mechanisms=PLAIN
 listener.name.sasl_plaintext.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule \
 required user_{user}="{password}";
@@ -67,12 +69,12 @@ class LockedKafka:
         for future in apply(bindings).values():
             future.result()
 
-    def rights(self) -> set[tuple[str, str]]:
-        """The user's current rights, by topic."""
+    def rights(self, user: str = USER) -> set[tuple[str, str]]:
+        """A user's current rights, by topic."""
         admin = AdminClient({"bootstrap.servers": self.open})
         any_filter: Any = AclBindingFilter  # its stubs know no None
         all_bindings = any_filter(
-            *(ResourceType.ANY, None, ResourcePatternType.ANY, f"User:{USER}", None, AclOperation.ANY, AclPermissionType.ANY)
+            *(ResourceType.ANY, None, ResourcePatternType.ANY, f"User:{user}", None, AclOperation.ANY, AclPermissionType.ANY)
         )
         allowed_bindings: Any = admin.describe_acls(all_bindings).result()
         return {(binding.name, binding.operation.name) for binding in allowed_bindings}
@@ -85,16 +87,23 @@ def _filter(acl: AclBinding) -> AclBindingFilter:
 
 
 @contextmanager
-def locked_kafka(home: Path) -> Iterator[LockedKafka]:
+def with_logins(home: Path, mechanism: str) -> Iterator[tuple[str, str]]:
+    """A Kafka with these settings for logins; yields the address without a login, and that with one."""
     home.mkdir(parents=True, exist_ok=True)
     locked_port = free_port()
 
     def prepare(folder: Path, ports: tuple[int, ...]) -> tuple[str, ...]:
         command = kafka.SERVICE.prepare(folder, ports)
-        settings = _SETTINGS.format(broker=ports[0], controller=ports[1], locked=locked_port, user=USER, password=PASSWORD)
+        settings = _LOCKED.format(broker=ports[0], controller=ports[1], locked=locked_port)
         with (folder / "server.properties").open("a", encoding="utf-8") as file:
-            file.write(settings)
+            file.write(settings + mechanism)
         return command
 
     with process.private_service(replace(kafka.SERVICE, prepare=prepare), home, None) as broker:
-        yield LockedKafka(broker.address, f"127.0.0.1:{locked_port}")
+        yield broker.address, f"127.0.0.1:{locked_port}"
+
+
+@contextmanager
+def locked_kafka(home: Path) -> Iterator[LockedKafka]:
+    with with_logins(home, _PLAIN.format(user=USER, password=PASSWORD)) as (open_address, locked_address):
+        yield LockedKafka(open_address, locked_address)

@@ -208,4 +208,4 @@ def test_a_failure_has_another_digest_once_the_secret_is_another(
     assert secret_digest.digest(pipeline, plan.secrets) == first_digest
     Context(plan).forget_what_failed()
     assert secret_digest.is_another(first_digest, secret_digest.digest(pipeline, plan.secrets))
-    assert "canary" not in repr(plan) + repr(secrets._store(plan.secrets))
+    assert "canary" not in repr(plan) + repr(secrets.open_store(plan.secrets))

@@ -22,7 +22,7 @@ from framework.core.kafka.acls import TRANSACTIONS
 from framework.core.rules.protocol import Partition, Range, TopicState, parted, partition
 from framework.machine.services import process
 from framework.plan import Cluster, Pipeline, SecretStore, Topic
-from framework.systems.secrets import reveal
+from framework.systems.secrets import reveal_together
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -333,9 +333,6 @@ def _ids(descriptions: Iterable[Any]) -> dict[str, str]:
 
 def client_settings(cluster: Cluster, secrets: SecretStore) -> dict[str, Any]:
     """librdkafka's settings for talking to a cluster."""
-    settings = {"bootstrap.servers": cluster.bootstrap}
-    for name, setting in _LOGIN.items():
-        value = getattr(cluster.security, name)
-        if value is not None:
-            settings[setting] = reveal(value, secrets)
-    return settings
+    values = {setting: getattr(cluster.security, name) for name, setting in _LOGIN.items()}
+    written = {setting: value for setting, value in values.items() if value is not None}
+    return {"bootstrap.servers": cluster.bootstrap, **dict(zip(written, reveal_together(written.values(), secrets), strict=True))}

@@ -16,7 +16,7 @@ from framework.core.rules.protocol import Partition, Range, parted
 from framework.messages.encoding import decoder
 from framework.plan import Cluster, Pipeline, SecretStore
 from framework.sql.quote import identifier, literal
-from framework.systems.secrets import reveal
+from framework.systems.secrets import reveal_together
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -112,7 +112,7 @@ def login(cluster: Cluster, secrets: SecretStore) -> dict[str, str]:
     settings = {"security.protocol": security.protocol}
     if security.mechanism and security.username and security.password:
         module = "plain.PlainLoginModule" if security.mechanism == "PLAIN" else "scram.ScramLoginModule"
-        username, password = (json.dumps(reveal(value, secrets)) for value in (security.username, security.password))
+        username, password = map(json.dumps, reveal_together((security.username, security.password), secrets))
         settings["sasl.mechanism"] = security.mechanism
         settings["sasl.jaas.config"] = _JAAS.format(module=module, username=username, password=password)
     return settings

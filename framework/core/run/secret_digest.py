@@ -11,34 +11,21 @@ unnoticed.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
-import os
-import secrets as random
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 
 from framework.base.errors import SluiceError
-from framework.machine.java import jar_cache
+from framework.machine import user_key
 from framework.plan import SecretStore
 from framework.plan.secret import SecretRef
 from framework.systems import secrets
-
-_LENGTH = 32  # bytes of the key
 
 
 def digest(data: object, store: SecretStore) -> str:
     """The key's name and the digest of the secrets in `data`. Empty if it has no secret, or there can be no key."""
     names = sorted({secret.name for secret in used_secrets(data)})
-    key = _key() if names else None
-    if key is None:
-        return ""
-    states = [(name, *_state(name, store)) for name in names]
-    key_name = hashlib.sha256(key).hexdigest()[:8]
-    return f"{key_name}:{hmac.digest(key, json.dumps(states).encode(), 'sha256').hex()[:16]}"
+    return user_key.digest(json.dumps([(name, *_state(name, store)) for name in names]).encode()) if names else ""
 
 
 def is_another(recorded: str, current: str) -> bool:
@@ -66,27 +53,3 @@ def _state(name: str, store: SecretStore) -> tuple[str, str]:
         return "value", secrets.reveal(SecretRef(name), store)
     except SluiceError as error:
         return "error", error.code
-
-
-def _key() -> bytes | None:
-    """The user's key, which is created at its first use. None if it cannot be created or read."""
-    place = jar_cache.shared("key of digests")
-    with suppress(OSError):
-        if not (place / "key").exists():
-            _make_key(place)
-        key = (place / "key").read_bytes()
-        return key if len(key) == _LENGTH else None
-    return None
-
-
-def _make_key(place: Path) -> None:
-    """Creates the user's key. If two processes do so at once, the first one's key stays."""
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = place / f"draft.{os.getpid()}"
-    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as stream:
-        stream.write(random.token_bytes(_LENGTH))
-    try:
-        with suppress(FileExistsError):
-            os.link(draft, place / "key")
-    finally:
-        draft.unlink()

@@ -87,12 +87,20 @@ class Unseen:
 
 
 @dataclass(frozen=True)
-class Alerted:
-    """Alerts were judged: who was told, and what could not be sent, in lines."""
+class Aside:
+    """Something was done beside the pipelines, in lines."""
 
     lines: tuple[str, ...]
 
 
+class Alerted(Aside):
+    """Alerts were judged: who was told, and what could not be sent."""
+
+
+class KeysReplaced(Aside):
+    """Keys were replaced or retired, or could not be."""
+
+
 StreamEvent: TypeAlias = (
-    Event | Started | Away | Back | Rests | Recovered | Changed | NotTaken | StandsBy | TookOver | Unseen | Alerted
+    Event | Started | Away | Back | Rests | Recovered | Changed | NotTaken | StandsBy | TookOver | Unseen | Aside
 )

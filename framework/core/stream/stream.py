@@ -22,7 +22,7 @@ from framework.core.run.crew import Crew, Done
 from framework.core.run.events import BatchDone, Event, Failed, LeftOut
 from framework.core.run.run import never, turn
 from framework.core.stream.chores import Chores
-from framework.core.stream.events import Alerted, NotTaken, Started, StreamEvent, Unseen
+from framework.core.stream.events import Aside, NotTaken, Started, StreamEvent, Unseen
 from framework.core.stream.health import Health
 from framework.core.stream.marks import Full, PipelineRecords, SourceMarks
 from framework.core.stream.news import Observer
@@ -35,7 +35,7 @@ _LONGEST = 0.5  # seconds without a look at the schedule
 
 Choose: TypeAlias = Callable[[Plan], Sequence[Pipeline]]
 """Chooses the pipelines of a plan that a stream runs."""
-Item: TypeAlias = Event | Done | SourceMarks | PipelineRecords | Full | Plan | SpecError | Unseen | Alerted | None
+Item: TypeAlias = Event | Done | SourceMarks | PipelineRecords | Full | Plan | SpecError | Unseen | Aside | None
 """What turns, chores and looks put into the queue of a stream."""
 
 
@@ -129,7 +129,7 @@ class Stream:
             case _:
                 yield from self._happened(item)
 
-    def _happened(self, event: Event | Unseen | Alerted) -> Iterator[StreamEvent]:
+    def _happened(self, event: Event | Unseen | Aside) -> Iterator[StreamEvent]:
         match event:
             case Failed(pipeline, error, None):
                 self._turns.failed(pipeline, error)

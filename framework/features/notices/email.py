@@ -22,7 +22,7 @@ from framework.language.options import OptionGroup, option
 from framework.language.scalars import Duration, Scalar
 from framework.plan import SecretStore
 from framework.plan.notice import Mail, Notice, NoticeContent, NotSentYet, PartlySent, WrittenFile
-from framework.systems.secrets import reveal
+from framework.systems.secrets import reveal_together
 
 _ATTACHED = 10 << 20  # bytes; servers refuse much larger mails
 _WEEK = 7 * 24 * 3600  # longer links are not possible
@@ -102,7 +102,7 @@ def _logged_in(mail: Mail, secrets: SecretStore) -> Iterator[smtplib.SMTP]:
     server = _connected(mail)
     try:
         if mail.username:
-            server.login(reveal(mail.username, secrets), reveal(mail.password or "", secrets))
+            server.login(*reveal_together((mail.username, mail.password or ""), secrets))
         yield server
     finally:
         with suppress(smtplib.SMTPException, OSError):  # a mail that was taken stays so, however the connection ends

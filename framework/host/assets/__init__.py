@@ -11,7 +11,17 @@ from dagster import AssetsDefinition, BetaWarning, Definitions, PreviewWarning, 
 from framework.base.errors import SpecError
 from framework.base.home import environment_of
 from framework.features.export import queries
-from framework.host.assets import alerts, broken, default_status as statuses, exports, loading, maintenance, previews, states
+from framework.host.assets import (
+    alerts,
+    broken,
+    default_status as statuses,
+    exports,
+    loading,
+    maintenance,
+    previews,
+    rotation,
+    states,
+)
 from framework.host.assets.broken import Kept
 from framework.host.assets.default_status import DefaultStatus
 from framework.host.assets.loading import Strict
@@ -99,6 +109,8 @@ def _sensors(
         )
     if any(pipeline.alerts for pipeline in runnable):
         yield alerts.sensor_of(triggers.plan, triggers.assets, runnable, status)
+    if any(document.value.rotate_every for document in triggers.plan.documents_of("keys")):
+        yield rotation.sensor_of(triggers.plan, triggers.assets, status)
 
 
 def _schedules(

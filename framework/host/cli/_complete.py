@@ -40,6 +40,10 @@ def exports(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str
     return _names(ctx, "export", typed)
 
 
+def keys(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
+    return _names(ctx, "keys", typed)
+
+
 def _names(ctx: click.Context, kind: str, typed: str) -> list[str]:
     given_names = ctx.params.get("names") or ()
     try:

@@ -64,8 +64,8 @@ def command(names: tuple[str, ...], workers: int | None, port: int | None, form:
     from framework.core.context.context import Context
     from framework.core.stream.stream import Stream
     from framework.host.spec_changes import SpecChanges
-    from framework.host.streaming.alerts import AlertObserver
     from framework.host.streaming.answers import pages
+    from framework.host.streaming.asides import observers
     from framework.host.streaming.lines import json_of, text_of
     from framework.host.streaming.systemd import Notifier
     from framework.host.watchers import with_watchers
@@ -77,8 +77,8 @@ def command(names: tuple[str, ...], workers: int | None, port: int | None, form:
     words = json_of if form == "json" else text_of
     try:
         with until_interrupted() as stop:
-            alerts = AlertObserver(lambda: context.plan)
-            stream = Stream(context, partial(_chosen, names), workers or os.cpu_count() or 1, changes.plan, [alerts])
+            asides = observers(lambda: context.plan)
+            stream = Stream(context, partial(_chosen, names), workers or os.cpu_count() or 1, changes.plan, asides)
             notifier = Notifier(stream.health, stop.is_set)
             with _answering(port, pages(context, partial(_specs.still_chosen, names), stream.health)):
                 for event in with_watchers(stream.events(stop.is_set, notifier.beat), apart=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -45,12 +45,12 @@ def chosen(plan: Plan, name: str | None) -> Catalog:
 
 
 @contextmanager
-def running(plan: Plan, catalog: Catalog, port: int, client: str, secret: str) -> Iterator[str]:
-    """Serves a catalog in a thread; yields the server's address, and always stops it. Port 0 means any free port."""
+def running(plan: Plan, catalog: Catalog, port: int, clients: Callable[[], Mapping[str, str]]) -> Iterator[str]:
+    """Serves a catalog to these clients in a thread; yields the server's address, and always stops it. Port 0 means any free port."""
     import uvicorn
 
     server_socket = _listening(port)
-    application = app(Tables(catalog, _hidden(plan)), Tokens(client, secret))
+    application = app(Tables(catalog, _hidden(plan)), Tokens(clients))
     config = uvicorn.Config(application, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([server_socket],), daemon=True)

@@ -8,7 +8,7 @@ import hmac
 import secrets
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs
 
@@ -18,10 +18,9 @@ _MAX_TOKENS = 10_000  # tokens at a time
 
 @dataclass
 class Tokens:
-    """The one client, and the tokens that were issued to it."""
+    """The tokens that were issued. `clients`: the secrets of those clients that may have one now, by their ids."""
 
-    client: str
-    secret: str = field(repr=False)
+    clients: Callable[[], Mapping[str, str]]
     _ends: dict[str, float] = field(default_factory=dict, repr=False)
     _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -29,9 +28,11 @@ class Tokens:
         """A new token for a request that has the login, in its form or its header."""
         form = {name: values[-1] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}
         client, secret = _basic(authorization) or (form.get("client_id", ""), form.get("client_secret", ""))
-        # Both are compared, so that the time says nothing of either.
-        checks = (_same(client, self.client), _same(secret, self.secret), form.get("grant_type") == "client_credentials")
-        if not all(checks):
+        # All are compared, so that the time says nothing of either.
+        logins = [
+            (_same(client, known_client), _same(secret, known_secret)) for known_client, known_secret in self.clients().items()
+        ]
+        if not any(all(checks) for checks in logins) or form.get("grant_type") != "client_credentials":
             return None
         token, current_time = secrets.token_urlsafe(32), time.monotonic()
         with self._turn:

@@ -46,7 +46,7 @@ def text_of(event: StreamEvent) -> str:
             return ", ".join((f"{pipeline.name}: batch {batch.number}", *in_words(batch), f"{batch.seconds:.1f} s", *waiting))
         case of_runs.Maintained(_, done):
             return done.line
-        case events.Alerted(lines):
+        case events.Aside(lines):
             return "\n".join(lines)
         case events.Unseen(error):
             return f"the stream cannot see what is new: {error}"

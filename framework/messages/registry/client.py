@@ -21,7 +21,7 @@ from framework.messages.registry.answers import Entry, Reference
 from framework.plan import Cluster, SecretStore
 from framework.plan.schema import Schema, Subject, Version
 from framework.systems.http import TRUST, Channel, Reply, Silent, Strange, Untrusted
-from framework.systems.secrets import reveal
+from framework.systems.secrets import reveal_together
 
 T = TypeVar("T")
 _ACCEPTED = "application/vnd.schemaregistry.v1+json, application/json"
@@ -46,11 +46,13 @@ class _Budget:
 
 @dataclass
 class Registry:
-    """One cluster's registry. `patience` is how many seconds an answer may take."""
+    """One cluster's registry. `patience` is how many seconds an answer may take, `other_login` a name and a password in place of the
+    cluster's."""
 
     cluster: Cluster
     secrets: SecretStore
     patience: float = REGISTRY
+    other_login: tuple[str, str] | None = field(default=None, repr=False)
     _channel: Channel | None = field(default=None, init=False)
     _down: tuple[float, SluiceError] | None = field(default=None, init=False)
     _budget: _Budget | None = field(default=None, init=False)
@@ -236,8 +238,10 @@ class Registry:
 
     def _connected(self) -> Channel:
         if self._channel is None:
-            login = self.cluster.registry_auth
-            credentials = (reveal(login.username, self.secrets), reveal(login.password, self.secrets)) if login else None
+            login, credentials = self.cluster.registry_auth, self.other_login
+            if login and credentials is None:
+                username, password = reveal_together((login.username, login.password), self.secrets)
+                credentials = username, password
             self._channel = Channel(self.url, credentials, _ACCEPTED)
         return self._channel
 

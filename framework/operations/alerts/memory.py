@@ -7,23 +7,20 @@ be locked, two that judge at once may both tell.
 
 from __future__ import annotations
 
-import fcntl
 import json
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
-from framework.base.home import home, lock_file, private, put, read
+from framework.base.home import home, private, put, read, turn as turn_of
 from framework.base.pauses import note_failure, rests
 
 FOLDER = "alerts"
 _STEPS = 30  # samples of a window, however long it is
 _LEAST = 5.0  # seconds between two samples
 _LARGEST_GAP = 120.0  # seconds in which a sum is taken to grow evenly
-_AGAIN = 0.2  # seconds between two tries to judge
 _FORGOTTEN = 86400.0  # seconds in which nobody has judged it
 _FIRST_PAUSE, _LONGEST_PAUSE = 15.0, 600.0  # seconds before a notice is tried again that could not be sent
 
@@ -138,25 +135,8 @@ def is_stale(incident: TableIncident, time: float) -> bool:
 def turn(environment: str, patience: float = 0.0) -> Iterator[tuple[Memory, Path] | None]:
     """The memory of an environment and its file, while no other process judges; None if one does for longer than `patience`."""
     file = private(FOLDER) / f"{environment}.json"
-    with lock_file(home() / FOLDER / f"{environment}.lock") as lock:
-        until = time.monotonic() + patience
-        while not _is_locked(lock):
-            if time.monotonic() >= until:
-                yield None
-                return
-            time.sleep(_AGAIN)
-        yield loaded(file), file
-
-
-def _is_locked(lock: TextIO) -> bool:
-    """Locks a file, unless another process has."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks
-        return True
-    return True
+    with turn_of(home() / FOLDER / f"{environment}.lock", patience) as is_mine:
+        yield (loaded(file), file) if is_mine else None
 
 
 def loaded(file: Path) -> Memory:

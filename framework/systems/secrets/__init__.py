@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from framework.base.components import components_in
 from framework.plan import SecretStore
 from framework.plan.secret import SecretRef
+from framework.systems import keyring, secret_uses
+from framework.systems.keyring import Ring, StoredKey
 
 STORES = components_in(__name__)
 
@@ -23,6 +25,7 @@ class Store(ABC):
     """A store of secrets with its options."""
 
     does: ClassVar[str]  # completes "`file` …" in the help of `store`
+    keeps_keys: ClassVar[bool] = False  # whether it has the methods for keys, below
 
     def __init__(self, options: Any) -> None:
         self.options = options
@@ -31,28 +34,59 @@ class Store(ABC):
     def value(self, name: str) -> str:
         """The value of a secret. Raises a SetupError if there is none, and `SecretsAway` if the store does not answer."""
 
+    def values(self, names: Iterable[str]) -> Mapping[str, str]:
+        """The values of several secrets at one moment, as far as the store can: a login's name and its password belong together."""
+        return {name: self.value(name) for name in names}
+
     def add(self, names: Iterable[str]) -> None:  # noqa: B027 - most are left to those who keep them
         """Adds a random value for each name that the store lacks, where it is this machine's own."""
 
     def forget(self) -> None:  # noqa: B027 - most look up each time
         """Forgets values that were kept to save requests."""
 
+    def keys(self, ring: Ring) -> tuple[StoredKey, ...]:
+        """All keys of a ring, by the store itself and not by what was kept to save requests."""
+        raise keyring.unwritable(type(self).__module__.rpartition(".")[2])
+
+    def add_key(self, ring: Ring, number: int, values: Mapping[str, str]) -> None:
+        """Adds the next key, which nobody uses yet. The current one gets its number, if it has none."""
+        raise NotImplementedError
+
+    def use_key(self, ring: Ring, number: int) -> None:
+        """Makes a key the current one, and the current one a former one: at once, as far as the store can."""
+        raise NotImplementedError
+
+    def remove_key(self, ring: Ring, number: int) -> None:
+        """Removes a key that is not the current one."""
+        raise NotImplementedError
+
 
 def reveal(value: str | SecretRef, store: SecretStore) -> str:
-    return value if isinstance(value, str) else _store(store).value(value.name)
+    return reveal_together((value,), store)[0]
+
+
+def reveal_together(values: Iterable[str | SecretRef], store: SecretStore) -> list[str]:
+    """The values of what belongs together, such as a login's name and its password: both before a change of the key, or both after."""
+    values = list(values)
+    names = list(dict.fromkeys(value.name for value in values if isinstance(value, SecretRef)))
+    revealed = (
+        dict(open_store(store).values(names)) if len(names) > 1 else {name: open_store(store).value(name) for name in names}
+    )
+    secret_uses.note({name: text for name, text in revealed.items() if name in store.rotated})
+    return [value if isinstance(value, str) else revealed[value.name] for value in values]
 
 
 def make_up(names: Iterable[str], store: SecretStore) -> None:
     """Adds a random value for each missing name to a store of this machine. Other stores are left alone."""
-    _store(store).add(names)
+    open_store(store).add(names)
 
 
 def forget(store: SecretStore) -> None:
     """Makes the next use of each secret look it up: the kept value of one may be why something failed."""
-    _store(store).forget()
+    open_store(store).forget()
 
 
 @functools.lru_cache(maxsize=16)  # what a store keeps is kept once for all who use it
-def _store(store: SecretStore) -> Store:
+def open_store(store: SecretStore) -> Store:
     component: type[Store] = STORES.load(store.type).STORE
     return component(store.options)

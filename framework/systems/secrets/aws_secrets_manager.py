@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
@@ -22,9 +22,9 @@ from framework.language.options import OptionGroup, option
 from framework.language.scalars import Duration, Url
 from framework.plan.storage import Storage
 from framework.systems import aws_policy, buckets
+from framework.systems.keyring import Ring, StoredKey
 from framework.systems.secrets import Store
-
-_RIGHT = "secretsmanager:GetSecretValue"
+from framework.systems.secrets._aws_ring import CURRENT, RIGHTS, AwsRing
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,15 @@ class Options(OptionGroup):
 
 @dataclass(frozen=True)
 class _Kept:
-    """A value that was looked up, and the moment until which it is used."""
+    """The text of a secret that was looked up, None if there was no secret; and the moment until which it is used."""
 
-    value: str = field(repr=False)
+    text: str | None = field(repr=False)
     until: float
 
 
 class SecretsManager(Store):
     does = "asks AWS Secrets Manager"
+    keeps_keys = True
 
     options: Options
 
@@ -79,24 +80,54 @@ class SecretsManager(Store):
         self._away_until = 0.0
 
     def value(self, name: str) -> str:
+        """The value of the secret, or of a field of one that is a JSON object: `kafka.password` is its field `password`, unless there
+        is a secret of that whole name."""
+        text = self._kept_text(name)
+        if text is not None:
+            return text
+        outer, dot, field_name = name.rpartition(".")
+        text = self._kept_text(outer) if dot else None
+        if text is None:
+            self._kept.pop(name, None)  # it may be there the next time
+            self._kept.pop(outer, None)
+            raise self._missing(name, f"has no secret `{self.options.prefix}{name}`")
+        value = _field(text, field_name)
+        if value is None:
+            raise self._missing(name, f"has `{self.options.prefix}{outer}`, which is no JSON object with a text `{field_name}`")
+        return value
+
+    def forget(self) -> None:
+        for name, kept in list(self._kept.items()):
+            self._kept[name] = _Kept(kept.text, 0.0)
+
+    def keys(self, ring: Ring) -> tuple[StoredKey, ...]:
+        return AwsRing(self._ask, self.options.prefix, ring).keys()
+
+    def add_key(self, ring: Ring, number: int, values: Mapping[str, str]) -> None:
+        AwsRing(self._ask, self.options.prefix, ring).add(number, values)
+
+    def use_key(self, ring: Ring, number: int) -> None:
+        AwsRing(self._ask, self.options.prefix, ring).use(number)
+
+    def remove_key(self, ring: Ring, number: int) -> None:
+        AwsRing(self._ask, self.options.prefix, ring).remove(number)
+
+    def _kept_text(self, name: str) -> str | None:
+        """The text of a secret, as it was looked up last. All fields of one are of one moment."""
         kept = self._kept.get(name)
         if kept is None or not self._is_fresh(kept):
             with self._turns.setdefault(name, Lock()):
                 kept = self._kept.get(name)
                 if kept is None or not self._is_fresh(kept):
                     kept = self._looked_up(name, kept)
-        return kept.value
-
-    def forget(self) -> None:
-        for name, kept in list(self._kept.items()):
-            self._kept[name] = _Kept(kept.value, 0.0)
+        return kept.text
 
     def _is_fresh(self, kept: _Kept) -> bool:
         return max(kept.until, self._away_until) > time.monotonic()
 
     def _looked_up(self, name: str, kept: _Kept | None) -> _Kept:
         try:
-            looked_up = _Kept(self._value(name), time.monotonic() + self.options.refresh)
+            looked_up = _Kept(self._text(name), time.monotonic() + self.options.refresh)
         except SecretsAway:
             if kept is None:
                 raise
@@ -108,27 +139,22 @@ class SecretsManager(Store):
         self._kept[name] = looked_up
         return looked_up
 
-    def _value(self, name: str) -> str:
-        """The value of the secret, or of a field of one that is a JSON object: `kafka.password` is its field `password`, unless there
-        is a secret of that whole name."""
-        text = self._text(name)
-        if text is not None:
-            return text
-        outer, dot, field_name = name.rpartition(".")
-        text = self._text(outer) if dot else None
-        if text is None:
-            raise self._missing(name, f"has no secret `{self.options.prefix}{name}`")
-        value = _field(text, field_name)
-        if value is None:
-            raise self._missing(name, f"has `{self.options.prefix}{outer}`, which is no JSON object with a text `{field_name}`")
-        return value
-
     def _text(self, name: str) -> str | None:
         """The text of a secret; None if there is none of this name."""
+        answer = self._ask("get_secret_value", name, VersionStage=CURRENT)
+        if answer is None:
+            return None
+        if "SecretString" not in answer:
+            hint = "store it with `--secret-string`, not with `--secret-binary`"
+            raise SetupError("no-secret", f"the secret `{self.options.prefix}{name}` in Secrets Manager is binary", hint)
+        return str(answer["SecretString"])
+
+    def _ask(self, action: str, name: str, **arguments: Any) -> Any:
+        """The answer of Secrets Manager about a secret; None if there is none, or no such version of it."""
         full_name, storage = f"{self.options.prefix}{name}", self._login
         try:
             client = buckets.kept_client(storage, None, "secretsmanager", self.options.endpoint)
-            answer: dict[str, Any] = client.get_secret_value(SecretId=full_name)
+            return getattr(client, action)(SecretId=full_name, **arguments)
         except buckets.errors() as error:
             trouble = buckets.trouble(error, storage)
             if trouble.says == "ResourceNotFoundException":
@@ -142,11 +168,7 @@ class SecretsManager(Store):
                 message = f"AWS does not give the role {self.options.role} to this login: {trouble.says}"
                 hint = "let the role trust the login, and write its `external_id` into the document `secrets`"
                 raise SetupError("secrets-refused", message, hint) from None
-            raise self._failed(full_name, trouble) from None
-        if "SecretString" not in answer:
-            hint = "store it with `--secret-string`, not with `--secret-binary`"
-            raise SetupError("no-secret", f"the secret `{full_name}` in Secrets Manager is binary", hint)
-        return str(answer["SecretString"])
+            raise self._failed(full_name, action, trouble) from None
 
     def _missing(self, name: str, says: str) -> SetupError:
         region = f" --region {self.options.region}" if self.options.region else ""
@@ -156,11 +178,12 @@ class SecretsManager(Store):
         )
         return SetupError("no-secret", f"Secrets Manager {says}", f"{hint} put-secret-value --secret-id {full_name} {text}`")
 
-    def _failed(self, full_name: str, trouble: buckets.Trouble) -> SetupError | SecretsAway:
+    def _failed(self, full_name: str, action: str, trouble: buckets.Trouble) -> SetupError | SecretsAway:
         where = f"Secrets Manager at {self.options.endpoint or self.options.region or 'AWS'}"
         if trouble.kind == "refused":
             arn = f"arn:aws:secretsmanager:{self.options.region or '*'}:*:secret:{self.options.prefix}*"
-            rights = aws_policy.hint([aws_policy.allow([_RIGHT], arn)])
+            actions = ["GetSecretValue"] if action == "get_secret_value" else list(RIGHTS)
+            rights = aws_policy.hint([aws_policy.allow([f"secretsmanager:{name}" for name in actions], arn)])
             return SetupError("secrets-refused", f"{where} refused `{full_name}`: {trouble.says}", rights)
         if trouble.kind in ("wrong-login", "no-login"):
             hint = "log in to AWS, for instance `aws sso login`, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"

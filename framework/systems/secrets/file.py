@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,8 @@ from framework.base.errors import SetupError
 from framework.base.home import home
 from framework.language.options import OptionGroup, option
 from framework.language.scalars import Location
-from framework.systems.secrets import Store
+from framework.systems.keyring import Ring, StoredKey
+from framework.systems.secrets import Store, _file_ring
 
 _LARGEST = 1 << 20
 
@@ -32,25 +33,24 @@ class Options(OptionGroup):
 
 class File(Store):
     does = "looks into the file `path`"
+    keeps_keys = True
 
     options: Options
 
     def value(self, name: str) -> str:
         """The value in a line `name=value` of a file that only its owner can read."""
-        path = self._path
-        try:
-            lines = _lines(path)
-        except OSError as error:
-            raise SetupError(
-                "no-secret", f"the secrets in {path} cannot be read: {error.strerror}", f"write `{name}=…` into it"
-            ) from None
-        except UnicodeDecodeError:
-            raise SetupError("no-secret", f"{path} is not UTF-8 text", "save it as UTF-8, with lines `NAME=value`") from None
-        for line in lines:
-            key, equals, value = line.partition("=")
-            if equals and key.strip() == name:
-                return value.strip()
-        raise SetupError("no-secret", f"the secret `{name}` is not in {path}", f"add a line `{name}=…`")
+        return self.values([name])[name]
+
+    def values(self, names: Iterable[str]) -> Mapping[str, str]:
+        names = list(names)
+        values: dict[str, str] = {}
+        for key, equals, value in (line.partition("=") for line in self._read(names[0])):
+            if equals:
+                values.setdefault(key.strip(), value.strip())
+        for name in names:
+            if name not in values:
+                raise SetupError("no-secret", f"the secret `{name}` is not in {self._path}", f"add a line `{name}=…`")
+        return {name: values[name] for name in names}
 
     def add(self, names: Iterable[str]) -> None:
         path = self._path
@@ -64,9 +64,52 @@ class File(Store):
             ) as stream:
                 stream.write("".join(f"\n{line}" for line in new_lines) + "\n")
 
+    def keys(self, ring: Ring) -> tuple[StoredKey, ...]:
+        return _file_ring.keys(self._read(ring.secrets[0]) if self._path.exists() else [], ring)
+
+    def add_key(self, ring: Ring, number: int, values: Mapping[str, str]) -> None:
+        self._write(_file_ring.added(self._read(ring.secrets[0]) if self._path.exists() else [], ring, number, values))
+
+    def use_key(self, ring: Ring, number: int) -> None:
+        self._write(_file_ring.used(self._read(ring.secrets[0]), ring, number))
+
+    def remove_key(self, ring: Ring, number: int) -> None:
+        self._write(_file_ring.removed(self._read(ring.secrets[0]), ring, number))
+
     @property
     def _path(self) -> Path:
         return Path(self.options.path)
+
+    def _read(self, name: str) -> list[str]:
+        """The lines of the file, for who wants the secret of this name."""
+        path = self._path
+        try:
+            return _lines(path)
+        except OSError as error:
+            raise SetupError(
+                "no-secret", f"the secrets in {path} cannot be read: {error.strerror}", f"write `{name}=…` into it"
+            ) from None
+        except UnicodeDecodeError:
+            raise SetupError("no-secret", f"{path} is not UTF-8 text", "save it as UTF-8, with lines `NAME=value`") from None
+
+    def _write(self, lines: Iterable[str]) -> None:
+        """Replaces the file, whole or not at all: who reads it sees one key's name with its own password."""
+        path = self._path.resolve()
+        draft = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            draft.unlink(missing_ok=True)
+            with open(
+                os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w", encoding="utf-8"
+            ) as stream:
+                stream.write("".join(f"{line}\n" for line in lines))
+                stream.flush()
+                os.fsync(stream.fileno())
+            draft.replace(path)
+        except OSError as error:
+            draft.unlink(missing_ok=True)
+            message = f"the secrets in {path} cannot be written: {error.strerror}"
+            raise SetupError("no-secret", message, "let its owner write it and its folder") from None
 
 
 def _lines(path: Path) -> list[str]:

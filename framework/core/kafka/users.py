@@ -1,0 +1,130 @@
+"""Kafka's users that log in by SCRAM: made by an administrator with the rights of another user, and deleted with their rights."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialDeletion,
+    UserScramCredentialUpsertion,
+)
+
+from framework.base.errors import KafkaAway, SluiceError
+from framework.base.patience import KAFKA
+from framework.core.kafka.cluster import unreachable
+from framework.plan import Cluster
+
+_ITERATIONS = 8192
+_PAUSE = 0.25  # seconds between two tries to log in
+_KNOWN_EVERYWHERE = 15.0  # seconds within which all brokers know a new user
+_RIGHT = (
+    "give the login of an administrator, with the rights ALTER and DESCRIBE on the cluster: "
+    '`admin: {username: admin, password: "${secret:admin_secret}"}` in the document `keys`'
+)
+
+
+class Users:
+    """The users of one cluster, with the login of an administrator."""
+
+    def __init__(self, cluster: Cluster, settings: Mapping[str, Any]) -> None:
+        self.cluster = cluster
+        quiet_settings: dict[str, Any] = {**settings, "log_level": 0, "error_cb": lambda _: None}
+        self._admin = AdminClient(quiet_settings)
+
+    def make(self, user: str, password: str, like: str | None) -> None:
+        """Makes a user, or gives it this password, and the rights of the user that it is `like`. A second time changes nothing."""
+        credential = ScramCredentialInfo(_mechanism(self.cluster), _ITERATIONS)
+        self._alter([UserScramCredentialUpsertion(user, credential, password.encode())])
+        bindings = self._rights(like) if like and like != user else []
+        copies = [_with_principal(binding, f"User:{user}") for binding in bindings]
+        if copies:
+            for answer in self._asked(lambda: self._admin.create_acls(copies, request_timeout=KAFKA)).values():
+                self._asked(answer.result)
+
+    def delete(self, user: str) -> None:
+        """Deletes a user and its rights, or what is left of them."""
+        self._alter([UserScramCredentialDeletion(user, _mechanism(self.cluster))])
+        filters = [_filter(f"User:{user}")]
+        if self._rights(user):
+            for answer in self._asked(lambda: self._admin.delete_acls(filters, request_timeout=KAFKA)).values():
+                self._asked(answer.result)
+
+    def _alter(self, alterations: list[Any]) -> None:
+        for answer in self._asked(lambda: self._admin.alter_user_scram_credentials(alterations, request_timeout=KAFKA)).values():
+            try:
+                answer.result()
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.RESOURCE_NOT_FOUND:  # it was deleted already
+                    raise self._failed(error) from None
+
+    def _rights(self, user: str) -> list[AclBinding]:
+        """The rights of a user; none where the cluster restricts nobody."""
+        try:
+            return list(self._admin.describe_acls(_filter(f"User:{user}"), request_timeout=KAFKA).result())
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.SECURITY_DISABLED:
+                return []
+            raise self._failed(error) from None
+
+    def _asked(self, question: Any) -> Any:
+        try:
+            return question()
+        except KafkaException as error:
+            raise self._failed(error) from None
+
+    def _failed(self, error: KafkaException) -> SluiceError:
+        if error.args[0].name().endswith("AUTHORIZATION_FAILED"):  # its text is a whole request
+            return SluiceError(
+                "kafka-refused", f"Kafka at {self.cluster.bootstrap} does not let the login make and delete users", _RIGHT
+            )
+        return unreachable(self.cluster, error.args[0])
+
+
+def wait_for_login(cluster: Cluster, settings: Mapping[str, Any]) -> None:
+    """Logs in, as soon as the brokers know the user. Raises an error if they do not."""
+    deadline = time.monotonic() + _KNOWN_EVERYWHERE
+    while True:
+        errors: list[Any] = []
+        watched_settings: dict[str, Any] = {**settings, "log_level": 0, "error_cb": errors.append}
+        admin = AdminClient(watched_settings)
+        try:
+            admin.list_topics(timeout=_KNOWN_EVERYWHERE / 3)
+            return
+        except KafkaException as error:
+            admin.poll(0)
+            login_errors = [each for each in errors if each.name() == "_AUTHENTICATION"]
+            failure = unreachable(cluster, login_errors[0] if login_errors else error.args[0])
+            if time.monotonic() > deadline or (isinstance(failure, KafkaAway) and not login_errors):
+                raise failure from None
+        time.sleep(_PAUSE)
+
+
+def _mechanism(cluster: Cluster) -> Any:
+    return ScramMechanism[(cluster.security.mechanism or "").replace("-", "_")]
+
+
+def _filter(principal: str) -> AclBindingFilter:
+    any_filter: Any = AclBindingFilter  # its stubs know no None
+    filter_: AclBindingFilter = any_filter(
+        ResourceType.ANY, None, ResourcePatternType.ANY, principal, None, AclOperation.ANY, AclPermissionType.ANY
+    )
+    return filter_
+
+
+def _with_principal(binding: AclBinding, principal: str) -> AclBinding:
+    return AclBinding(
+        binding.restype, binding.name, binding.resource_pattern_type, principal, binding.host, binding.operation,
+        binding.permission_type,
+    )  # fmt: skip

@@ -1,0 +1,90 @@
+"""Types of keys that can be replaced, one file each. The file's name is what `of` says in a document `keys`.
+
+A type's file has `Options`, its options in the document; and `TYPE`, its class.
+
+*Guarantee* A key is kept in the store of secrets before a system takes it, and the system no longer takes it before the store forgets it:
+after a kill, the same step again goes on. `make`, `put` and `remove` can be repeated.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from framework.base.errors import Problem, SluiceError, Where
+from framework.documents.draft import Draft
+from framework.plan import Cluster, SecretRef, SecretStore
+from framework.plan.keys import Keys
+from framework.systems.keyring import StoredKey
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """The lock of some keys: the names of the secrets with the parts of the current key, and the cluster that takes it, if one does."""
+
+    secrets: tuple[str, ...]
+    cluster: Cluster | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyWork:
+    """Keys of the specs, and where their values are."""
+
+    keys: Keys
+    secrets: SecretStore
+
+
+class ByHand(SluiceError):
+    """A key that a person has to make elsewhere and hand over."""
+
+
+class KeyType(ABC):
+    """A type of keys. Its methods take a key's values by the names of their secrets, in the order of `Keys.secrets`."""
+
+    does: ClassVar[str]  # completes "`kafka` …" in the help of `of`
+    needs_person: ClassVar[bool] = False  # whether a new key is used only when a person says that it is in its place
+    slots: ClassVar[int | None] = None  # how many keys can be valid at a time
+
+    @abstractmethod
+    def opens(self, secret: str, options: Any, where: Where, draft: Draft) -> Opened | None:
+        """The lock of the keys that are called `secret`; None if a problem was reported."""
+
+    @abstractmethod
+    def make(self, work: KeyWork, number: int, current: StoredKey | None) -> Mapping[str, str]:
+        """The values of a new key. Raises `ByHand` where only a person can make one."""
+
+    def put(self, work: KeyWork, number: int, values: Mapping[str, str], current: StoredKey | None) -> Sequence[str]:
+        """Makes the key valid where it is used. Returns what is left to a person, as lines to print."""
+        return ()
+
+    def check(self, work: KeyWork, values: Mapping[str, str]) -> None:  # noqa: B027 - some cannot be tried
+        """Raises an error if the key is not taken where it is used."""
+
+    def remove(self, work: KeyWork, number: int, values: Mapping[str, str]) -> Sequence[str]:
+        """Makes a key invalid. Returns what is left to a person, as lines to print."""
+        return ()
+
+    @abstractmethod
+    def known_as(self, values: Mapping[str, str]) -> str:
+        """The name of a key where it is used: nothing secret."""
+
+
+def of_cluster(
+    secret: str, where: Where, draft: Draft, login: Callable[[Cluster], tuple[object, object] | None], unused: tuple[str, str]
+) -> Opened | None:
+    """The cluster that logs in by the secrets of this name. `unused`: the message and the hint of the problem if there is none."""
+    for cluster in draft.clusters.values():
+        values = login(cluster)
+        if values and (names := login_secrets(secret, *values)):
+            return Opened(secrets=names, cluster=cluster)
+    draft.problems.append(Problem(where, "unused-keys", *unused))
+    return None
+
+
+def login_secrets(secret: str, username: object, password: object) -> tuple[str, str] | None:
+    """The names of a login's two secrets, if both belong to the secret of this name: `kafka_key` and `kafka.password` do to `kafka`."""
+    names = [value.name for value in (username, password) if isinstance(value, SecretRef)]
+    of_secret = [name for name in names if name.startswith((f"{secret}_", f"{secret}."))]
+    return (of_secret[0], of_secret[1]) if len(of_secret) == 2 and of_secret[0] != of_secret[1] else None

@@ -1,0 +1,42 @@
+"""The readers' login to `sluice serve`: the server takes the current key, the next one and the former ones that are retained."""
+
+from __future__ import annotations
+
+import secrets as random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from framework.base.errors import Where
+from framework.documents.draft import Draft
+from framework.features.key_types import KeyType, KeyWork, Opened
+from framework.language.options import OptionGroup, option
+from framework.systems.keyring import StoredKey
+
+_BYTES = 32  # random ones of a secret
+
+
+@dataclass(frozen=True)
+class Options(OptionGroup):
+    """The readers' login."""
+
+    client: str = option(
+        "The beginning of the readers' client ids: `reader-2` has the second key.", default="reader", example="readers"
+    )
+
+
+class ServeLogin(KeyType):
+    does = "replaces the client of `sluice serve`, as `SECRET_key` and `SECRET_secret`"
+
+    def opens(self, secret: str, options: Any, where: Where, draft: Draft) -> Opened | None:
+        return Opened(secrets=(f"{secret}_key", f"{secret}_secret"))
+
+    def make(self, work: KeyWork, number: int, current: StoredKey | None) -> Mapping[str, str]:
+        name, secret = work.keys.secrets
+        return {name: f"{work.keys.options.client}-{number}", secret: random.token_urlsafe(_BYTES)}
+
+    def known_as(self, values: Mapping[str, str]) -> str:
+        return next(iter(values.values()))
+
+
+TYPE = ServeLogin()

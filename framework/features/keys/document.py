@@ -1,0 +1,99 @@
+"""A login, or another key, that is replaced from time to time while work goes on.
+
+A new key is made and tried before anything uses it. What runs takes it at its next login, and former keys stay valid for what still
+uses them. `sluice stream` and Dagster's sensor `Keys` replace keys that are due, `sluice keys` does each step. The values are in the store
+of the document `secrets`, which has to be one that can be written: a file, or AWS Secrets Manager.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+from framework.base.errors import Problem
+from framework.documents.draft import Draft
+from framework.features.key_types import KeyType, Opened
+from framework.language import components
+from framework.language.kind import Kind
+from framework.language.options import ComponentName, Document, OptionGroup, RestOfOptions, option
+from framework.language.scalars import Duration, Name
+from framework.plan import PlannedDocument
+from framework.plan.keys import Keys as Planned
+from framework.plan.text import duration
+from framework.systems.secrets import STORES
+
+EXAMPLE = """\
+keys: kafka_login
+of: kafka
+secret: kafka
+rotate_every: 30d
+retain: 2
+"""
+_MOST = 8  # former keys
+
+
+@dataclass(frozen=True)
+class Keys(Document):
+    """A key that is replaced by a new one from time to time."""
+
+    options: Annotated[OptionGroup, RestOfOptions("of")]
+    of: Annotated[str, ComponentName("key_types", "TYPE")] = option(
+        "What the keys open.", example="kafka", aka=["type", "for"], later=("mask", "storage")
+    )
+    secret: Name = option(
+        "The secret: `kafka` stands for `${secret:kafka_key}` and `${secret:kafka_secret}`, or for the fields of `kafka`.",
+        example="kafka", aka=["name", "secrets"],
+    )  # fmt: skip
+    rotate_every: Duration | None = option(
+        "Replace the key when it is so old; default: when somebody says so.", default=None, example="30d", at_least="1h",
+        aka=["every", "days", "rotate_after"],
+    )  # fmt: skip
+    retain: int = option(
+        "How many former keys stay valid, for what still uses them.", default=1, example="2", at_least=1, at_most=_MOST,
+        aka=["keep", "number_to_retain"],
+    )  # fmt: skip
+
+
+def plan_keys(draft: Draft, documents: tuple[Keys, ...]) -> None:
+    by_secret: dict[str, Keys] = {}
+    for spec in documents:
+        key_type: KeyType = components.current().key_types.load(spec.of).TYPE
+        opened = None if spec.gaps else key_type.opens(spec.secret, spec.options, spec.place("secret"), draft)
+        if opened is None or not _can_be_kept(draft, spec, key_type) or not _is_alone(draft, spec, opened, by_secret):
+            continue
+        keys = Planned(
+            name=spec.name, where=spec.place(), type=spec.of, lock=key_type, options=spec.options, secrets=opened.secrets,
+            rotate_every=spec.rotate_every, retain=spec.retain, cluster=opened.cluster,
+        )  # fmt: skip
+        says = [f"{spec.of}, secrets {' and '.join(opened.secrets)}"]
+        says += [f"a new one every {duration(spec.rotate_every)}"] if spec.rotate_every else []
+        draft.documents.append(PlannedDocument(kind="keys", name=spec.name, where=spec.place(), value=keys, says=tuple(says)))
+        draft.secrets = replace(draft.secrets, rotated=draft.secrets.rotated | set(opened.secrets))
+    draft.schemas.secrets = draft.secrets
+
+
+def _can_be_kept(draft: Draft, spec: Keys, key_type: KeyType) -> bool:
+    if not STORES.load(draft.secrets.type).STORE.keeps_keys:
+        message = f"the secrets are in `store: {draft.secrets.type}`, which Sluice cannot write"
+        hint = "write `store: file` or `store: aws_secrets_manager` in the document `secrets`"
+        draft.problems.append(Problem(spec.place("secret"), "keys-need-a-store", message, hint))
+        return False
+    if key_type.slots and spec.retain >= key_type.slots:
+        message = f"`{spec.of}` has {key_type.slots} keys at a time, the current one and {key_type.slots - 1} former"
+        draft.problems.append(Problem(spec.place("retain"), "too-many-keys", message, f"write `retain: {key_type.slots - 1}`"))
+        return False
+    return True
+
+
+def _is_alone(draft: Draft, spec: Keys, opened: Opened, by_secret: dict[str, Keys]) -> bool:
+    """Whether no other document replaces the same secrets."""
+    for name in opened.secrets:
+        other = by_secret.setdefault(name, spec)
+        if other is not spec:
+            message = f"the secret `{name}` is replaced by `keys: {other.name}` already, at {other.place()}"
+            draft.problems.append(Problem(spec.place("secret"), "same-keys", message, "remove one of the two"))
+            return False
+    return True
+
+
+KIND = Kind(Keys, plan_keys, needs=("cluster", "secrets"))

@@ -1,0 +1,47 @@
+"""The clients of readers by the keys of the specs: each key that is valid is one."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping
+
+from framework.base.errors import SluiceError
+from framework.operations.keys.standing import ring_of
+from framework.plan import Plan
+from framework.plan.keys import Keys
+from framework.systems.secrets import open_store
+
+_FRESH = 5.0  # seconds for which a look at the keys counts
+_log = logging.getLogger(__name__)
+
+
+def serve_keys(plan: Plan) -> list[Keys]:
+    return [document.value for document in plan.documents_of("keys") if document.value.type == "serve"]
+
+
+class KeyClients:
+    """The secrets of clients by their ids, as the store of secrets has them. While it does not answer, those of the last look count."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Raises an error if the store cannot be read."""
+        self._plan = plan
+        self._turn = threading.Lock()
+        self._clients = self._looked_up()
+        self._looked = time.monotonic()
+
+    def __call__(self) -> Mapping[str, str]:
+        with self._turn:
+            if time.monotonic() - self._looked > _FRESH:
+                self._looked = time.monotonic()
+                try:
+                    self._clients = self._looked_up()
+                except SluiceError as error:
+                    _log.warning("%s", error)
+            return self._clients
+
+    def _looked_up(self) -> dict[str, str]:
+        store = open_store(self._plan.secrets)
+        stored = (key for keys in serve_keys(self._plan) for key in store.keys(ring_of(keys)))
+        return {client: secret for client, secret in (key.values.values() for key in stored)}  # noqa: C416

@@ -1,0 +1,167 @@
+"""Makes, uses and retires the keys of one document.
+
+*Guarantee* A key is used only after it was tried, and the step before can be taken again until a key is retired. Whoever is killed leaves
+keys that the same step, once more, brings to their end. One process of this machine at a time changes the keys of a document.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from framework.base.errors import KafkaAway, RegistryAway, SecretsAway, SluiceError
+from framework.base.home import private, turn
+from framework.operations.keys.standing import due, ring_of, type_of, users, work_of
+from framework.plan import Plan
+from framework.plan.keys import Keys
+from framework.systems import keyring, secret_uses, secrets
+from framework.systems.keyring import StoredKey
+from framework.systems.secrets import open_store
+
+_PATIENCE = 60.0  # seconds for another process that changes the same keys
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step that was done, in words, and what is left to a person, as lines to run elsewhere."""
+
+    says: str
+    left: Sequence[str] = field(default=())
+
+
+class Rotation:
+    """The steps for the keys of one document of a plan."""
+
+    def __init__(self, plan: Plan, keys: Keys) -> None:
+        self.plan = plan
+        self.keys = keys
+        self._type = type_of(keys)
+        self._store = open_store(plan.secrets)
+        self._ring = ring_of(keys)
+        self._work = work_of(plan, keys)
+
+    def new(self, given: Mapping[str, str] | None = None) -> Step:
+        """Makes the next key, or takes the values that a person made. Nobody uses it yet. If there is a next key, its making is ended."""
+        with self._turn():
+            return self._new(given)
+
+    def rotate(self, to: int | None = None) -> list[Step]:
+        """Uses the next key, which is made if there is none, or the key `to`; and retires what is more than `retain` former ones.
+        A new key that a person has to put in its place first is only made."""
+        with self._turn():
+            return self._rotate(to)
+
+    def rotate_due(self) -> list[Step]:
+        """Replaces the key if it is due, and retires what nobody uses any longer. A next key that waits for a person goes on waiting."""
+        with self._turn():
+            stored = self.stored()
+            moment = due(self.keys, keyring.current(stored))
+            is_waiting = self._type.needs_person and keyring.following(stored) is not None
+            is_due = moment is not None and moment <= time.time() and not is_waiting
+            return self._rotate(None) if is_due else self._retire_surplus()
+
+    def retire(self, number: int | None, also_used: bool = False) -> Step:
+        """Makes a former key, or the next one, invalid and forgets it. One that is used stays, unless `also_used`."""
+        with self._turn():
+            return self._retire(self._key(number, "former", "next"), also_used)
+
+    def stored(self) -> tuple[StoredKey, ...]:
+        return self._store.keys(self._ring)
+
+    def _new(self, given: Mapping[str, str] | None) -> Step:
+        stored = self.stored()
+        current, key = keyring.current(stored), keyring.following(stored)
+        if key is not None and given is not None:
+            message = f"key {key.number} of {self.keys.name} waits to be used already"
+            raise SluiceError("next-key-waits", message, f"`sluice keys rotate {self.keys.name}` uses it, `sluice keys retire "
+                              f"{self.keys.name} {key.number}` forgets it")  # fmt: skip
+        is_new = key is None
+        if key is None:
+            self._need_slot(stored)
+            number = keyring.next_number(stored)
+            values = given or self._type.make(self._work, number, current)
+            self._store.add_key(self._ring, number, values)
+            key = StoredKey(number=number, state="next", created=None, values=values)
+        assert key.number is not None
+        try:
+            left = self._type.put(self._work, key.number, key.values, current)
+            if not left:
+                self._type.check(self._work, key.values)
+        except (KafkaAway, RegistryAway, SecretsAway):  # it may be there already
+            raise
+        except SluiceError:  # it was refused: the same number again makes the same key
+            if is_new:
+                self._store.remove_key(self._ring, key.number)
+            raise
+        return Step(f"key {key.number} is made, {self._type.known_as(key.values)}; nothing uses it yet", left)
+
+    def _rotate(self, to: int | None) -> list[Step]:
+        steps: list[Step] = []
+        waited = keyring.following(self.stored()) is not None
+        if to is None and not (waited and self._type.needs_person):
+            new_step = self._new(None)
+            steps += [] if waited else [new_step]
+            if new_step.left:
+                return steps
+        stored = self.stored()
+        # A store's first key may be the current one from the beginning.
+        key = self._key(to, "next", "former") if to is not None else keyring.following(stored) or keyring.current(stored)
+        assert key is not None and key.number is not None
+        self._type.check(self._work, key.values)
+        if key.state != "current":
+            self._store.use_key(self._ring, key.number)
+        secrets.forget(self.plan.secrets)
+        steps.append(Step(f"key {key.number} is used from the next login on, {self._type.known_as(key.values)}"))
+        return [*steps, *self._retire_surplus()]
+
+    def _retire_surplus(self) -> list[Step]:
+        """Retires former keys beyond those that are retained, unless somebody uses them."""
+        seen_uses = tuple(secret_uses.uses())
+        steps = []
+        for key in keyring.former(self.stored())[self.keys.retain :]:
+            if used_by := users(self.keys, key, seen_uses):
+                steps.append(Step(f"key {key.number} stays, since {', '.join(used_by)} uses it"))
+            else:
+                steps.append(self._retire(key, also_used=False))
+        return steps
+
+    def _retire(self, key: StoredKey, also_used: bool) -> Step:
+        assert key.number is not None
+        used_by = users(self.keys, key, tuple(secret_uses.uses()))
+        if used_by and not also_used:
+            hint = "it looks up the new one at its next login; `--yes` retires the key nevertheless"
+            raise SluiceError("key-used", f"key {key.number} of {self.keys.name} is used by {', '.join(used_by)}", hint)
+        left = self._type.remove(self._work, key.number, key.values)
+        self._store.remove_key(self._ring, key.number)
+        return Step(f"key {key.number} is retired, {self._type.known_as(key.values)}", left)
+
+    def _key(self, number: int | None, *states: keyring.State) -> StoredKey:
+        """The key of a number that is in one of these states; without a number, the only one."""
+        stored = self.stored()
+        fitting = [key for key in stored if key.state in states and number in (None, key.number)]
+        if len(fitting) == 1:
+            return fitting[0]
+        name, current = self.keys.name, keyring.current(stored)
+        if number is not None and current and current.number == number:
+            hint = f"`sluice keys rotate {name}` uses a new one first"
+            raise SluiceError("key-used", f"key {number} of {name} is the current one", hint)
+        others = ", ".join(str(key.number) for key in stored if key.state in states) or "none"
+        what = f"no key {number}" if number is not None else "no former key" if not fitting else "more than one key"
+        raise SluiceError("unknown-key-number", f"{name} has {what} that could be taken", f"there are: {others}")
+
+    def _need_slot(self, stored: tuple[StoredKey, ...]) -> None:
+        slots = self._type.slots
+        oldest = keyring.former(stored)[-1:]
+        if slots and len(stored) >= slots and oldest:
+            message = f"`{self.keys.type}` has {slots} keys at a time, and both are taken"
+            raise SluiceError("too-many-keys", message, f"`sluice keys retire {self.keys.name} {oldest[0].number}` frees one")
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        with turn(private("keys") / f"{self.plan.environment}.{self.keys.name}.lock", _PATIENCE) as is_mine:
+            if not is_mine:
+                hint = "`sluice keys list` shows them; try again"
+                raise SluiceError("keys-busy", f"another process changes the keys of {self.keys.name}", hint)
+            yield

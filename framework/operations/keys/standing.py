@@ -1,0 +1,95 @@
+"""The keys of a plan as they are now, and who uses which."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from framework.base.errors import SluiceError
+from framework.features.key_types import KeyType, KeyWork
+from framework.plan import Plan
+from framework.plan.keys import Keys
+from framework.systems import keyring, secret_uses
+from framework.systems.keyring import Ring, StoredKey
+from framework.systems.secrets import open_store
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyStanding:
+    """One key. `known_as`: what it is called where it is used; `users`: the processes of this machine that use it."""
+
+    number: int | None
+    state: keyring.State
+    created: float | None
+    known_as: str
+    users: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeysStanding:
+    """The keys of one document, the youngest first. `due`: the moment at which the current one is to be replaced; None: never by itself.
+    `error`: why nothing is known."""
+
+    keys: Keys
+    all: tuple[KeyStanding, ...] = ()
+    due: float | None = None
+    error: SluiceError | None = None
+
+    @property
+    def current(self) -> KeyStanding | None:
+        return next((key for key in self.all if key.state == "current"), None)
+
+    @property
+    def overdue(self) -> bool:
+        return self.due is not None and self.due <= time.time()
+
+
+def standings(plan: Plan) -> Iterator[KeysStanding]:
+    for document in plan.documents_of("keys"):
+        try:
+            yield standing(plan, document.value)
+        except SluiceError as error:
+            yield KeysStanding(keys=document.value, error=error)
+
+
+def standing(plan: Plan, keys: Keys) -> KeysStanding:
+    stored = open_store(plan.secrets).keys(ring_of(keys))
+    seen_uses = tuple(secret_uses.uses())
+    by_age = sorted(stored, key=lambda key: keyring.age_order(stored, key), reverse=True)
+    all_keys = (_standing(keys, key, seen_uses) for key in by_age)
+    return KeysStanding(keys=keys, all=tuple(all_keys), due=due(keys, keyring.current(stored)))
+
+
+def _standing(keys: Keys, key: StoredKey, seen_uses: tuple[secret_uses.Use, ...]) -> KeyStanding:
+    return KeyStanding(
+        number=key.number, state=key.state, created=key.created, known_as=type_of(keys).known_as(key.values),
+        users=users(keys, key, seen_uses),
+    )  # fmt: skip
+
+
+def due(keys: Keys, current: StoredKey | None) -> float | None:
+    """The moment at which the current key is to be replaced. One of unknown age, and a missing one, are due at once."""
+    if keys.rotate_every is None:
+        return None
+    return 0.0 if current is None or current.created is None else current.created + keys.rotate_every
+
+
+def users(keys: Keys, key: StoredKey, seen_uses: tuple[secret_uses.Use, ...]) -> tuple[str, ...]:
+    """The processes of this machine that use a key: those that have looked up its last part, and no other since."""
+    name = keys.secrets[-1]
+    digest = secret_uses.of_value(name, key.values[name])
+    return tuple(use.process for use in seen_uses if use.secret == name and use.digest == digest and digest)
+
+
+def type_of(keys: Keys) -> KeyType:
+    return cast(KeyType, keys.lock)
+
+
+def ring_of(keys: Keys) -> Ring:
+    return Ring(name=keys.secrets[0], secrets=keys.secrets)
+
+
+def work_of(plan: Plan, keys: Keys) -> KeyWork:
+    return KeyWork(keys=keys, secrets=plan.secrets)
