@@ -120,6 +120,14 @@ data "aws_iam_policy_document" "rights" {
       resources = ["arn:${local.partition}:secretsmanager:${var.region}:${local.account}:secret:${statement.value}*"]
     }
   }
+  dynamic "statement" {
+    for_each = each.value.secrets && length(var.rotated_secrets) > 0 ? [sort(var.rotated_secrets)] : []
+    content {
+      sid       = "RotatedSecrets"
+      actions   = ["secretsmanager:DescribeSecret", "secretsmanager:PutSecretValue", "secretsmanager:UpdateSecretVersionStage"]
+      resources = [for name in statement.value : aws_secretsmanager_secret.secret[name].arn]
+    }
+  }
 }
 
 resource "aws_iam_role" "role" {

@@ -135,6 +135,17 @@ variable "random_secrets" {
   }
 }
 
+variable "rotated_secrets" {
+  description = "Those of the secrets that documents `keys` replace: the roles ingest and maintain may write them."
+  type        = set(string)
+  default     = []
+
+  validation {
+    condition     = length(setsubtract(var.rotated_secrets, setunion(var.secrets, var.random_secrets))) == 0
+    error_message = "Write names of secrets or random_secrets."
+  }
+}
+
 variable "recovery_days" {
   description = "How many days a deleted secret and a deleted key can be brought back. 0 deletes secrets at once; a key stays for 7."
   type        = number

@@ -92,6 +92,7 @@ def test_there_are_specs() -> None:
         "history.md",
         "totals.md",
         "join.md",
+        "keys.md",
         "select.md",
         "unusual.md",
         "lineage.md",

@@ -24,6 +24,10 @@ _READING = (
     (ResourceType.TOPIC, "*", "DESCRIBE"),
     (ResourceType.TOPIC, "*", "DESCRIBE_CONFIGS"),
 )
+_WRITING = (
+    (ResourceType.TOPIC, "*", "WRITE"), (ResourceType.TOPIC, "*", "CREATE"),
+    (ResourceType.TRANSACTIONAL_ID, "*", "WRITE"), (ResourceType.TRANSACTIONAL_ID, "*", "DESCRIBE"),
+)  # fmt: skip
 _CLUSTER = (ResourceType.BROKER, "kafka-cluster")  # librdkafka's name for the cluster
 _MANAGING = ((*_CLUSTER, "ALTER"), (*_CLUSTER, "DESCRIBE"))
 
@@ -32,14 +36,14 @@ _MANAGING = ((*_CLUSTER, "ALTER"), (*_CLUSTER, "DESCRIBE"))
 class ScramKafka(LockedKafka):
     """A broker with users that come and go."""
 
-    def add_user(self, name: str, password: str, manages: bool = False) -> None:
-        """Adds a user that may read all topics, and make users where it manages."""
+    def add_user(self, name: str, password: str, manages: bool = False, writes: bool = False) -> None:
+        """Adds a user that may read all topics, write them where it `writes`, and make users where it `manages`."""
         self._users.make(name, password, None)
         bindings = [
             AclBinding(
                 kind, thing, ResourcePatternType.LITERAL, f"User:{name}", "*", AclOperation[operation], AclPermissionType.ALLOW
             )
-            for kind, thing, operation in (*_READING, *(_MANAGING if manages else ()))
+            for kind, thing, operation in (*_READING, *(_WRITING if writes else ()), *(_MANAGING if manages else ()))
         ]
         admin = AdminClient({"bootstrap.servers": self.open})
         for answer in admin.create_acls(bindings).values():

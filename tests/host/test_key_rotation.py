@@ -1,0 +1,98 @@
+"""Work goes on while its keys are replaced: no row is lost or doubled, and no batch fails beyond one login that is tried again."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from framework.base.home import home
+from framework.host.plans import make
+from framework.operations.keys.rotation import Rotation
+from framework.plan import Plan
+from tests.support.onward_topics import messages
+from tests.support.project import BASE, TRADES, Project
+from tests.support.scram_kafka import ScramKafka, scram_kafka
+from tests.support.streaming import streaming
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.kafka]
+SECRETS = "---\nsecrets: main\nstore: file\npath: {path}\n---\nkeys: kafka_login\nof: kafka\nsecret: kafka\n"
+SECURITY = """security:
+  {{protocol: SASL_PLAINTEXT, mechanism: SCRAM-SHA-256, username: "${{secret:kafka_key}}", password: "${{secret:kafka_secret}}"}}
+---
+catalog: lake"""
+_LARGEST = 1 << 22  # bytes of a file that is searched for passwords
+PASSWORD = "canary-of-the-first-password"
+
+
+class LockedProject(Project):
+    """A project whose Kafka takes a login, which is in a file of secrets."""
+
+    def __init__(self, folder: Path, lake: Path, locked: ScramKafka, spark: SparkSession) -> None:
+        super().__init__(folder, lake, locked.open, spark)
+        self.locked = locked
+        self.secrets = Path(f"secrets-{uuid.uuid4().hex}")
+        self.secrets.write_text(f"kafka_key=ingest\nkafka_secret={PASSWORD}\n")
+        self.secrets.chmod(0o600)
+        self._plan: Plan | None = None
+
+    @property
+    def plan(self) -> Plan:
+        if self._plan is None:
+            folder = self.lake / "specs" / uuid.uuid4().hex
+            folder.mkdir(parents=True)
+            base = BASE.format(bootstrap=self.locked.locked).replace("---\ncatalog: lake", SECURITY.format(), 1)
+            specs = TRADES.format(topic=self.topic, namespace=self.namespace, more=self.more, topic_more="")
+            (folder / "main.yaml").write_text(f"{base}{SECRETS.format(path=self.secrets)}---\n{specs}")
+            self._plan = make(folder)
+        return self._plan
+
+    @property
+    def rotation(self) -> Rotation:
+        (document,) = self.plan.documents_of("keys")
+        return Rotation(self.plan, document.value)
+
+
+@pytest.fixture
+def locked_project(tmp_path: Path, lake: Path, spark: SparkSession) -> Iterator[LockedProject]:
+    with scram_kafka(tmp_path / "kafka") as locked:
+        locked.add_user("ingest", PASSWORD, manages=True, writes=True)
+        project = LockedProject(tmp_path, lake, locked, spark)
+        project.make_topic()
+        yield project
+
+
+@pytest.mark.parametrize("count", [pytest.param(100_000, marks=pytest.mark.long), 4_000])
+def test_a_stream_goes_on_while_the_login_to_kafka_is_replaced(count: int, locked_project: LockedProject) -> None:
+    project, rotations = locked_project, 4
+    project.more = f"run: {{every: 1s}}\nbatch: {{rows: {count // 8}}}\nalso: [topic: {project.topic}_on]"
+    with streaming(project) as stream:
+        until(stream.lives, "the stream does not live", 120)
+        for part in range(1, rotations + 1):
+            project.send_good(count // rotations)
+            until(lambda part=part: stream.rows() >= (part - 1) * count // rotations + 1, f"part {part} does not begin", 180)  # type: ignore[misc]
+            project.rotation.rotate()
+        stream.wait_for(count)
+        until(lambda: len(messages(project)) >= count, "the rows do not come onward", 120)
+        passwords = {key.values["kafka_secret"] for key in project.rotation.stored()} | {PASSWORD}
+        failures = [event for event in stream.events if event["event"] in ("Failed", "Rests", "Away")]
+        stream.end()
+    assert len(failures) <= 1, failures
+    assert project.locked.users() >= {f"ingest-{rotations + 1}"} and "ingest" not in project.locked.users()
+    assert sorted(row["id"] for row in project.rows()) == list(range(count))
+    assert sorted(message[1]["id"] for message in messages(project)) == list(range(count))
+    texts = [path.read_bytes() for path in home().rglob("*") if path.is_file() and path.stat().st_size < _LARGEST]
+    texts += [str(stream.events).encode(), "".join(stream.errors).encode(), *(path.read_bytes() for path in lake_files(project))]
+    assert not [password for password in passwords if any(password.encode() in text for text in texts)]
+
+
+def lake_files(project: LockedProject) -> Iterator[Path]:
+    """The files of the table, with its metadata."""
+    return (path for path in (project.lake / "warehouse" / project.namespace).rglob("*") if path.is_file())
