@@ -116,11 +116,15 @@ class Cluster:
 @dataclass(frozen=True)
 class SecretStore:
     """The store for the values of secrets. `type` is a file of `framework.systems.secrets`, `options` are as that declares them.
-    `rotated`: the names of secrets that a document `keys` replaces: it is noted who uses which of their values."""
+    `rotated`: what documents `keys` replace, as the beginnings of secrets' names."""
 
     type: str = "env"
     options: Any = None
     rotated: frozenset[str] = field(default=frozenset(), compare=False)
+
+    def is_rotated(self, name: str) -> bool:
+        """Whether a secret is replaced from time to time: then it is noted who uses which value."""
+        return any(name == secret or name.startswith((f"{secret}_", f"{secret}.")) for secret in self.rotated)
 
 
 @dataclass(frozen=True)

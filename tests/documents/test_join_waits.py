@@ -152,7 +152,7 @@ def test_a_row_that_waits_for_two_is_tried_once_for_each(lake: Path, spark: Any)
 
     assert waiting.due(orders, set_clock(0.9)) is None
     set_clock(1.1)
-    assert shop.run("orders") == ["0 rows", "1 bad"]
+    assert shop.run("orders") == ["0 rows", "1 still bad"]
     for hours in (1.1, 2, 23):
         assert waiting.due(orders, set_clock(hours)) is None
         assert shop.run("orders") == []

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.kafka]
-SECRETS = "---\nsecrets: main\nstore: file\npath: {path}\n---\nkeys: kafka_login\nof: kafka\nsecret: kafka\n"
+SECRETS = "---\nsecrets: main\nstore: file\npath: {path}\n---\nkeys: kafka_login\nof: kafka\nsecret: kafka\n---\n"
+SECRETS += "keys: readers\nof: serve\nsecret: readers\nrotate_every: 30d\n"
 SECURITY = """security:
   {{protocol: SASL_PLAINTEXT, mechanism: SCRAM-SHA-256, username: "${{secret:kafka_key}}", password: "${{secret:kafka_secret}}"}}
 ---
@@ -56,7 +57,7 @@ class LockedProject(Project):
 
     @property
     def rotation(self) -> Rotation:
-        (document,) = self.plan.documents_of("keys")
+        (document,) = (document for document in self.plan.documents_of("keys") if document.name == "kafka_login")
         return Rotation(self.plan, document.value)
 
 
@@ -82,6 +83,7 @@ def test_a_stream_goes_on_while_the_login_to_kafka_is_replaced(count: int, locke
         stream.wait_for(count)
         until(lambda: len(messages(project)) >= count, "the rows do not come onward", 120)
         passwords = {key.values["kafka_secret"] for key in project.rotation.stored()} | {PASSWORD}
+        until(lambda: bool(stream.told("KeysReplaced")), "the stream does not replace what is due", 60)
         failures = [event for event in stream.events if event["event"] in ("Failed", "Rests", "Away")]
         stream.end()
     assert len(failures) <= 1, failures

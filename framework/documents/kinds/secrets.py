@@ -10,7 +10,7 @@ object has values by field: `${secret:kafka.password}` is the field `password` o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -40,8 +40,15 @@ class Secrets(Document):
 
 def plan_secrets(draft: Draft, documents: tuple[Secrets, ...]) -> None:
     for document in documents[:1]:
-        draft.secrets = SecretStore(document.store, document.options)
+        draft.secrets = SecretStore(document.store, document.options, frozenset(_rotated(draft)))
         draft.schemas = RegistrySchemas(draft.secrets, draft.schemas.also, draft.schemas.logins)
+
+
+def _rotated(draft: Draft) -> Iterator[str]:
+    """The secrets of documents `keys`, which are planned later: stores are in plans of clusters and catalogs by then."""
+    for document in draft.written.documents:
+        if document.kind == "keys" and document.value is not None:
+            yield str(getattr(document.value, "secret", ""))
 
 
 KIND = Kind(Secrets, plan_secrets, one_only=True)

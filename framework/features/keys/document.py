@@ -7,7 +7,7 @@ of the document `secrets`, which has to be one that can be written: a file, or A
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 from framework.base.errors import Problem
@@ -68,8 +68,6 @@ def plan_keys(draft: Draft, documents: tuple[Keys, ...]) -> None:
         says = [f"{spec.of}, secrets {' and '.join(opened.secrets)}"]
         says += [f"a new one every {duration(spec.rotate_every)}"] if spec.rotate_every else []
         draft.documents.append(PlannedDocument(kind="keys", name=spec.name, where=spec.place(), value=keys, says=tuple(says)))
-        draft.secrets = replace(draft.secrets, rotated=draft.secrets.rotated | set(opened.secrets))
-    draft.schemas.secrets = draft.secrets
 
 
 def _can_be_kept(draft: Draft, spec: Keys, key_type: KeyType) -> bool:

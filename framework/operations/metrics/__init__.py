@@ -125,6 +125,8 @@ def in_words(batch: Batch) -> Iterator[str]:
     """Says a batch in numbers."""
     for metric in sorted(of_kinds(BatchMetric).values(), key=_rank):
         yield from metric.words(batch.work)
+    if still_bad := batch.bad - sum(batch.work.bad.values()):  # of a replay: they were counted when they were read first
+        yield f"{still_bad:,} still bad"
     yield from (warning.words for warning in batch.warnings)
 
 

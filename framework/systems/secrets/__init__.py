@@ -72,7 +72,7 @@ def reveal_together(values: Iterable[str | SecretRef], store: SecretStore) -> li
     revealed = (
         dict(open_store(store).values(names)) if len(names) > 1 else {name: open_store(store).value(name) for name in names}
     )
-    secret_uses.note({name: text for name, text in revealed.items() if name in store.rotated})
+    secret_uses.note({name: text for name, text in revealed.items() if store.is_rotated(name)})
     return [value if isinstance(value, str) else revealed[value.name] for value in values]
 
 
