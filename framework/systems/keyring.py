@@ -22,11 +22,13 @@ class Ring:
 @dataclass(frozen=True, kw_only=True)
 class StoredKey:
     """One of the keys. `values`: its parts by the names of their secrets. `number`: None if the store has only its values, as they
-    were put there by hand. `created`: when, in seconds; None if unknown."""
+    were put there by hand. `created`: when, in seconds; None if unknown. `used`: of two former keys, the one that was current later has
+    the larger number."""
 
     number: int | None
     state: State
     created: float | None
+    used: float = 0.0
     values: Mapping[str, str] = field(repr=False)
 
 
@@ -40,8 +42,21 @@ def following(keys: Iterable[StoredKey]) -> StoredKey | None:
 
 
 def former(keys: Iterable[StoredKey]) -> list[StoredKey]:
-    """The keys that were current, the youngest first."""
-    return sorted((key for key in keys if key.state == "former"), key=lambda key: key.number or 0, reverse=True)
+    """The keys that were current, the one that was so last first."""
+    return sorted((key for key in keys if key.state == "former"), key=lambda key: (key.used, key.number or 0), reverse=True)
+
+
+def is_taken_back(keys: Iterable[StoredKey]) -> bool:
+    """Whether somebody went back to an older key."""
+    keys = list(keys)
+    now_used = current(keys)
+    return now_used is not None and any((key.number or 0) > (now_used.number or 0) for key in former(keys) if now_used.number)
+
+
+def acting(keys: Iterable[StoredKey]) -> StoredKey | None:
+    """The key that a system takes: the current one, or, after a kill in the middle of a change, the one before."""
+    keys = list(keys)
+    return current(keys) or next(iter(former(keys)), None)
 
 
 def next_number(keys: Iterable[StoredKey]) -> int:

@@ -12,6 +12,9 @@ locals {
   secrets_prefix = "sluice/${var.environment}/"
   external_id    = var.external_id != null ? var.external_id : "sluice-${var.environment}-${substr(sha256(local.account), 0, 12)}"
 
+  # Whether there is a secret of the whole name `kafka.key`, or a field of `kafka`, is asked of names that do not exist, too.
+  looks_at_secrets = length(var.rotated_secrets) > 0 ? ["secretsmanager:DescribeSecret"] : []
+
   read_files  = ["s3:GetObject", "s3:GetObjectVersion"]
   write_files = ["s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
   read_glue   = ["glue:GetDatabase", "glue:GetDatabases", "glue:GetTable", "glue:GetTables", "glue:GetPartitions"]
@@ -116,7 +119,7 @@ data "aws_iam_policy_document" "rights" {
     for_each = each.value.secrets ? [local.secrets_prefix] : []
     content {
       sid       = "Secrets"
-      actions   = ["secretsmanager:GetSecretValue"]
+      actions   = concat(["secretsmanager:GetSecretValue"], local.looks_at_secrets)
       resources = ["arn:${local.partition}:secretsmanager:${var.region}:${local.account}:secret:${statement.value}*"]
     }
   }
@@ -124,7 +127,7 @@ data "aws_iam_policy_document" "rights" {
     for_each = each.value.secrets && length(var.rotated_secrets) > 0 ? [sort(var.rotated_secrets)] : []
     content {
       sid       = "RotatedSecrets"
-      actions   = ["secretsmanager:DescribeSecret", "secretsmanager:PutSecretValue", "secretsmanager:UpdateSecretVersionStage"]
+      actions   = ["secretsmanager:PutSecretValue", "secretsmanager:UpdateSecretVersionStage"]
       resources = [for name in statement.value : aws_secretsmanager_secret.secret[name].arn]
     }
   }

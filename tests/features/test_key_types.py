@@ -105,7 +105,10 @@ class TestReaders:
             Path(".sluice/secrets").chmod(0o644)
             assert _status(address, *first_login) == 200, "while nobody can say which keys there are, the former ones count"
             Path(".sluice/secrets").chmod(0o600)
+            token = _token(address, *first_login)
+            assert _tables(address, token) == 200
             commands.ok("keys", "retire", "readers", "1")
+            assert _tables(address, token) == 401, "a token ends with its client"
             assert (_status(address, *first_login), _status(address, *second_login)) == (401, 200)
 
 
@@ -119,7 +122,9 @@ class TestSnowflakeUser:
         assert "left to you:\n  ALTER USER SLUICE_LOADER SET RSA_PUBLIC_KEY = '" in output
         assert not replace_due(plan).lines, "nor is it used when it is due"
         assert "a new key waits to be used" in commands.refused("keys", "status")
-        commands.ok("keys", "rotate", "loader")
+        assert "`sluice keys rotate loader --placed` then uses it" in commands.refused("keys", "status")
+        assert commands.ok("keys", "rotate", "loader") == output, "as long as nobody says that it is there"
+        commands.ok("keys", "rotate", "loader", "--placed")
         fingerprint = _fingerprint(reveal(SecretRef("snowflake"), plan.secrets))
         assert fingerprint in output
         alter, describe, select = (line.strip() for line in output.partition("left to you:\n")[2].splitlines())
@@ -130,11 +135,21 @@ class TestSnowflakeUser:
         output = commands.ok("keys", "new", "loader")
         assert "SET RSA_PUBLIC_KEY_2 = '" in output and "\"property\" = 'RSA_PUBLIC_KEY_2_FP'" in output
         assert reveal(SecretRef("snowflake"), plan.secrets) and fingerprint not in output
-        commands.ok("keys", "rotate", "loader")
+        commands.ok("keys", "rotate", "loader", "--placed")
         assert _fingerprint(reveal(SecretRef("snowflake"), plan.secrets)) in output
         assert "too-many-keys" in commands.refused("keys", "new", "loader")
         assert "ALTER USER SLUICE_LOADER UNSET RSA_PUBLIC_KEY;" in commands.ok("keys", "retire", "loader")
         assert "SET RSA_PUBLIC_KEY = '" in commands.ok("keys", "new", "loader"), "the slot that is free"
+
+    def test_a_key_that_is_none_and_one_that_was_there_before(self, commands: Commands) -> None:
+        plan = write(SNOWFLAKE + "slot: 2\n", {"snowflake": "-----BEGIN PRIVATE KEY-----"})
+        assert "current, a key that cannot be read" in commands.ok("keys", "list")
+        assert "bad-key" in commands.refused("keys", "new", "loader", "--by-hand", given=b"no key\n")
+        output = commands.ok("keys", "new", "loader")
+        assert "key 2 is made" in output and "SET RSA_PUBLIC_KEY = '" in output, "the first one is in slot 2"
+        commands.ok("keys", "rotate", "loader", "--placed")
+        assert "UNSET RSA_PUBLIC_KEY_2;" in commands.ok("keys", "retire", "loader")
+        assert _fingerprint(reveal(SecretRef("snowflake"), plan.secrets)) in output
 
 
 def _basic(name: str, password: str) -> str:
@@ -147,8 +162,20 @@ def _clients(plan: Plan) -> tuple[str, str]:
 
 
 def _status(address: str, client: str, secret: str) -> int:
+    return _login(address, client, secret).status_code
+
+
+def _login(address: str, client: str, secret: str) -> requests.Response:
     body = f"grant_type=client_credentials&client_id={quote(client)}&client_secret={quote(secret)}"
-    return requests.post(f"{address}/v1/oauth/tokens", data=body, timeout=10).status_code
+    return requests.post(f"{address}/v1/oauth/tokens", data=body, timeout=10)
+
+
+def _token(address: str, client: str, secret: str) -> str:
+    return str(_login(address, client, secret).json()["access_token"])
+
+
+def _tables(address: str, token: str) -> int:
+    return requests.get(f"{address}/v1/namespaces", headers={"Authorization": f"Bearer {token}"}, timeout=10).status_code
 
 
 def _fingerprint(private_key: str) -> str:

@@ -102,14 +102,55 @@ class TestScram:
         assert locked.rights("ingest-2") == locked.rights("ingest") != set()
         assert "key 1 is used from the next login on" in commands.ok("keys", "rotate", "kafka_login", "--to", "1")
         assert reveal(SecretRef("kafka_key"), plan.secrets) == "ingest" and states(plan) == {1: "current", 2: "former"}
+        assert "key 1 is used" in commands.ok("keys", "rotate", "kafka_login", "--to", "1"), "a second time it is the same"
+        assert "key 1 was taken back" in commands.refused("keys", "status")
+        assert commands.ok("keys", "rotate", "--due") == "no key is due\n", "nothing undoes what a person took back"
 
         output = commands.ok("keys", "rotate", "kafka_login")
-        assert "key 3 is used" in output and "key 1 is retired, ingest" in output, "one former key is retained"
-        assert locked.users() == {"ingest-2", "ingest-3"} and locked.rights("ingest") == set()
-        assert logs_in(plan) and states(plan) == {2: "former", 3: "current"}
+        assert "key 3 is used" in output and "key 2 is retired, ingest-2" in output, (
+            "the former key that was used last is retained"
+        )
+        assert locked.users() == {"ingest", "ingest-3"} and locked.rights("ingest-2") == set()
+        assert logs_in(plan) and states(plan) == {1: "former", 3: "current"}
         text = Path(".sluice/secrets").read_text()
         assert text.startswith("# of the shop\nkafka_key=ingest-3\n") and "other=stays" in text
         assert stat.S_IMODE(Path(".sluice/secrets").stat().st_mode) == 0o600
+
+    def test_no_user_that_is_there_is_taken_for_a_new_one(self, commands: Commands, locked: ScramKafka) -> None:
+        plan = self.plan(locked)
+        locked.add_user("ingest-2", "of somebody else")
+        assert "key 2 is used from the next login on, ingest-3" in commands.ok("keys", "rotate", "kafka_login")
+        assert logs_in(plan) and {"ingest", "ingest-2", "ingest-3"} == locked.users()
+        given = b"ingest-3\nanother password\n"
+        assert "kafka-refused" in commands.refused("keys", "new", "kafka_login", "--by-hand", given=given)
+        given = f"ingest-3\n{keys_of(plan)[-1].values['kafka_secret']}\n".encode()
+        assert "same-key: ingest-3 is a key" in commands.refused("keys", "new", "kafka_login", "--by-hand", given=given)
+        assert "kafka-refused" in commands.refused("keys", "new", "kafka_login", "--by-hand", given=b"ingest-2\nwrong\n")
+        assert states(plan) == {1: "former", 2: "current"} and logs_in(plan)
+        output = commands.ok("keys", "new", "kafka_login", "--by-hand", given=b"ingest-2\nof somebody else\n")
+        assert "key 3 is made, ingest-2" in output
+
+    def test_a_user_whose_rights_come_from_elsewhere_is_not_copied(self, commands: Commands, locked: ScramKafka) -> None:
+        plan = self.plan(locked)
+        locked.forbid("ingest")
+        locked.add_user("boss", "of all users", manages=True)
+        path = Path(".sluice/secrets")
+        path.write_text(path.read_text() + "boss=of all users\n")
+        Path("specs/a.yaml").write_text(Path("specs/a.yaml").read_text() + ADMIN)
+        message = commands.refused("keys", "rotate", "kafka_login")
+        assert "has no ACLs of the user ingest" in message and "--by-hand" in message
+        assert states(plan) == {1: "current"} and locked.users() == {"ingest", "boss"}
+
+    def test_a_user_that_two_keys_have_stays_when_one_is_retired(self, commands: Commands, locked: ScramKafka) -> None:
+        plan = self.plan(locked)
+        commands.ok("keys", "rotate", "kafka_login")
+        locked.set_password("ingest-2", "by hand")
+        path = Path(".sluice/secrets")
+        password = keys_of(plan)[-1].values["kafka_secret"]
+        path.write_text(path.read_text().replace(f"kafka_secret={password}\n", "kafka_secret=by hand\n"))
+        assert states(plan) == {1: "former", 2: "former", None: "current"}
+        commands.ok("keys", "retire", "kafka_login", "2")
+        assert logs_in(plan) and "ingest-2" in locked.users()
 
     def test_wrong_numbers_and_names(self, commands: Commands, locked: ScramKafka) -> None:
         self.plan(locked)
@@ -124,7 +165,7 @@ class TestScram:
         plan = self.plan(locked, manages=False)
         message = commands.refused("keys", "rotate", "kafka_login")
         assert "kafka-refused" in message and "admin: {username: admin, password:" in message and "Request(" not in message
-        assert states(plan) == {1: "current"} and locked.users() == {"ingest"}
+        assert states(plan) == {None: "current"} and locked.users() == {"ingest"}
         locked.add_user("boss", "of all users", manages=True)
         path = Path(".sluice/secrets")
         path.write_text(path.read_text() + "boss=of all users\n")
@@ -168,7 +209,7 @@ class TestScram:
         assert "1 former key is still valid" in commands.ok("keys", "status")
         with using("kafka_secret", keys_of(plan)[0].values["kafka_secret"]) as process:
             output = commands.ok("keys", "rotate", "kafka_login")
-            assert f"key 1 stays, since python kafka_secret (process {process}) uses it" in output
+            assert f"key 1 stays: key 1 of kafka_login is used by python kafka_secret (process {process})" in output
             assert f"used by python kafka_secret (process {process})" in commands.ok("keys", "list")
             message = commands.refused("keys", "retire", "kafka_login", "1")
             assert f"key-used: key 1 of kafka_login is used by python kafka_secret (process {process})" in message

@@ -10,7 +10,7 @@ from typing import Any
 
 from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, AdminClient, ResourcePatternType, ResourceType
 
-from framework.core.kafka.users import Users
+from framework.core.kafka.users import Users, of_user
 from framework.plan import Cluster
 from framework.plan.topic import Security
 from tests.support.locked_kafka import LockedKafka, with_logins
@@ -47,6 +47,15 @@ class ScramKafka(LockedKafka):
         ]
         admin = AdminClient({"bootstrap.servers": self.open})
         for answer in admin.create_acls(bindings).values():
+            answer.result()
+
+    def set_password(self, name: str, password: str) -> None:
+        self._users.make(name, password, None)
+
+    def forbid(self, name: str) -> None:
+        """Takes all rights of a user."""
+        admin = AdminClient({"bootstrap.servers": self.open})
+        for answer in admin.delete_acls([of_user(f"User:{name}")]).values():
             answer.result()
 
     def delete_user(self, name: str) -> None:

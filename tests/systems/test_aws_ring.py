@@ -128,8 +128,8 @@ def test_one_that_dies_between_two_requests_is_brought_to_its_end(
                 pass
         stored = opened.keys(ring)
         waiting, current = keyring.following(stored), keyring.current(stored)
-        assert current is not None
-        if waiting is None and current.number != number:
+        assert current is not None or ring == APART, "half of a login can be current where its parts are two secrets"
+        if waiting is None and number not in [key.number for key in stored]:
             opened.add_key(ring, number, values(ring, number))
         opened.use_key(ring, number)
         assert login(store, ring) == [f"u{number}", f"p{number}"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,8 @@ from framework.host.cli import query
 from framework.host.plans import make
 from framework.plan import SecretStore
 from framework.plan.secret import SecretRef
-from framework.systems.secrets import file, reveal
+from framework.systems.keyring import Ring
+from framework.systems.secrets import file, open_store, reveal
 
 
 def in_file(path: str) -> SecretStore:
@@ -39,6 +42,23 @@ def kept(path: Path, text: str, mode: int = 0o600) -> Path:
     path.write_text(text)
     path.chmod(mode)
     return path
+
+
+def test_two_processes_that_change_a_file_lose_nothing_of_each_other() -> None:
+    kept(Path(".sluice/secrets"), "a=1\nb=1\n")
+    code = (
+        "import sys; from framework.plan import SecretStore; from framework.systems.keyring import Ring; "
+        "from framework.systems.secrets import file, open_store; "
+        "store = open_store(SecretStore('file', file.Options('.sluice/secrets'))); ring = Ring(name=sys.argv[1], secrets=(sys.argv[1],))\n"
+        "for number in range(2, 40): store.add_key(ring, number, {sys.argv[1]: str(number)}); store.use_key(ring, number)"
+    )
+    processes = [subprocess.Popen([sys.executable, "-c", code, name]) for name in "ab"]
+    assert [process.wait(60) for process in processes] == [0, 0]
+    store = open_store(FILE)
+    for name in "ab":
+        keys = store.keys(Ring(name=name, secrets=(name,)))
+        assert [key.number for key in keys] == list(range(1, 40)) and reveal(SecretRef(name), FILE) == "39"
+    assert [path.name for path in Path(".sluice").iterdir()] == ["secrets"]
 
 
 def test_a_secret_is_a_variable_that_is_meant_for_it(monkeypatch: pytest.MonkeyPatch) -> None:

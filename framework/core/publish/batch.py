@@ -22,6 +22,7 @@ from framework.core.rules.work import START, Work
 from framework.core.schemas import schema_lookup
 from framework.core.spark.causes import commit_failed
 from framework.plan import Pipeline
+from framework.systems import secret_uses
 
 _TRIES = 5  # how often a batch is staged again because another commit came between
 _MAX_STARTS = 200  # how often a batch begins again because another run was faster, or because it learned a schema
@@ -91,6 +92,7 @@ def source_backlog(context: Context, pipeline: Pipeline) -> Backlog:
     return Backlog(rows, TopicReading(state.uuid, position, topic) if pipeline.topics else None)
 
 
+@secret_uses.at_work()
 def next_batch(
     context: Context,
     pipeline: Pipeline,

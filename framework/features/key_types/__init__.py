@@ -8,16 +8,20 @@ after a kill, the same step again goes on. `make`, `put` and `remove` can be rep
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from framework.base.errors import Problem, SluiceError, Where
 from framework.documents.draft import Draft
 from framework.plan import Cluster, SecretRef, SecretStore
 from framework.plan.keys import Keys
 from framework.systems.keyring import StoredKey
+
+Login: TypeAlias = tuple[str | SecretRef | None, SecretRef | None]
+"""A name and a password."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,18 +55,22 @@ class KeyType(ABC):
     def opens(self, secret: str, options: Any, where: Where, draft: Draft) -> Opened | None:
         """The lock of the keys that are called `secret`; None if a problem was reported."""
 
-    @abstractmethod
-    def make(self, work: KeyWork, number: int, current: StoredKey | None) -> Mapping[str, str]:
-        """The values of a new key. Raises `ByHand` where only a person can make one."""
+    def by_hand(self, keys: Keys) -> bool:
+        """Whether only a person can make a key, and make it invalid."""
+        return False
 
-    def put(self, work: KeyWork, number: int, values: Mapping[str, str], current: StoredKey | None) -> Sequence[str]:
+    @abstractmethod
+    def make(self, work: KeyWork, number: int, stored: Sequence[StoredKey]) -> Mapping[str, str]:
+        """The values of a new key, beside those that are stored. Raises `ByHand` where only a person can make one."""
+
+    def put(self, work: KeyWork, number: int, values: Mapping[str, str], stored: Sequence[StoredKey]) -> Sequence[str]:
         """Makes the key valid where it is used. Returns what is left to a person, as lines to print."""
         return ()
 
     def check(self, work: KeyWork, values: Mapping[str, str]) -> None:  # noqa: B027 - some cannot be tried
         """Raises an error if the key is not taken where it is used."""
 
-    def remove(self, work: KeyWork, number: int, values: Mapping[str, str]) -> Sequence[str]:
+    def remove(self, work: KeyWork, number: int, values: Mapping[str, str], stored: Sequence[StoredKey]) -> Sequence[str]:
         """Makes a key invalid. Returns what is left to a person, as lines to print."""
         return ()
 
@@ -72,19 +80,34 @@ class KeyType(ABC):
 
 
 def of_cluster(
-    secret: str, where: Where, draft: Draft, login: Callable[[Cluster], tuple[object, object] | None], unused: tuple[str, str]
+    secret: str, where: Where, draft: Draft, login: Callable[[Cluster], Login | None], unused: tuple[str, str]
 ) -> Opened | None:
     """The cluster that logs in by the secrets of this name. `unused`: the message and the hint of the problem if there is none."""
-    for cluster in draft.clusters.values():
-        values = login(cluster)
-        if values and (names := login_secrets(secret, *values)):
-            return Opened(secrets=names, cluster=cluster)
-    draft.problems.append(Problem(where, "unused-keys", *unused))
-    return None
+    matches = [(cluster, names) for cluster in draft.clusters.values() if (names := login_secrets(secret, login(cluster)))]
+    if not matches:
+        draft.problems.append(Problem(where, "unused-keys", *unused))
+        return None
+    (cluster, names), *_ = matches
+    logins = [each for other in draft.clusters.values() for each in (_kafka_login(other), _registry_login(other)) if each]
+    users = [each for each in logins if {value.name for value in each if isinstance(value, SecretRef)} & set(names)]
+    if len(users) > 1:
+        message = f"{len(users)} logins use the secrets {' and '.join(names)}, and a new key would be made for one of them"
+        draft.problems.append(Problem(where, "shared-keys", message, "give each login secrets of its own"))
+        return None
+    return Opened(secrets=names, cluster=cluster)
 
 
-def login_secrets(secret: str, username: object, password: object) -> tuple[str, str] | None:
-    """The names of a login's two secrets, if both belong to the secret of this name: `kafka_key` and `kafka.password` do to `kafka`."""
-    names = [value.name for value in (username, password) if isinstance(value, SecretRef)]
-    of_secret = [name for name in names if name.startswith((f"{secret}_", f"{secret}."))]
+def _kafka_login(cluster: Cluster) -> Login:
+    return cluster.security.username, cluster.security.password
+
+
+def _registry_login(cluster: Cluster) -> Login | None:
+    return (cluster.registry_auth.username, cluster.registry_auth.password) if cluster.registry_auth else None
+
+
+def login_secrets(secret: str, login: Login | None) -> tuple[str, str] | None:
+    """The names of a login's two secrets, if both belong to the secret of this name: `kafka_key` and `kafka.password` do to `kafka`,
+    `kafka_dev_key` does to `kafka_dev` alone."""
+    names = [value.name for value in login or () if isinstance(value, SecretRef)]
+    of_secret = [name for name in names if re.fullmatch(rf"{re.escape(secret)}[_.][A-Za-z0-9]+", name)]
     return (of_secret[0], of_secret[1]) if len(of_secret) == 2 and of_secret[0] != of_secret[1] else None

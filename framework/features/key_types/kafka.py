@@ -6,13 +6,16 @@ import re
 import secrets as random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
-from framework.base.errors import Where
+from framework.base.errors import SluiceError, Where
 from framework.documents.draft import Draft
 from framework.features.key_types import ByHand, KeyType, KeyWork, Opened, of_cluster
 from framework.language.options import OptionGroup, option
 from framework.plan import Cluster, SecretRef
+from framework.plan.keys import Keys
+from framework.systems import keyring
 from framework.systems.keyring import StoredKey
 
 _BYTES = 32  # random ones of a password
@@ -44,69 +47,85 @@ class KafkaLogin(KeyType):
         unused = f"no cluster logs in to Kafka by secrets of `{secret}`", hint
         return of_cluster(secret, where, draft, lambda cluster: (cluster.security.username, cluster.security.password), unused)
 
-    def make(self, work: KeyWork, number: int, current: StoredKey | None) -> Mapping[str, str]:
+    def by_hand(self, keys: Keys) -> bool:
+        return not (_cluster(keys).security.mechanism or "").startswith("SCRAM")
+
+    def make(self, work: KeyWork, number: int, stored: Sequence[StoredKey]) -> Mapping[str, str]:
+        from framework.core.kafka.users import Users
+
         name, password = work.keys.secrets
-        if not _by_scram(_cluster(work)):
+        if self.by_hand(work.keys):
             raise ByHand(
-                "made-by-hand", f"a key of `mechanism: {_cluster(work).security.mechanism}` is made where the cluster's users are",
+                "made-by-hand", f"a key of `mechanism: {_cluster(work.keys).security.mechanism}` is made where the cluster's users are",
                 f"at Confluent: `confluent api-key create --resource <cluster> --service-account <account>`; "
                 f"then `sluice keys new {work.keys.name} --by-hand` asks for it",
             )  # fmt: skip
-        if current is None:
+        acting = keyring.acting(stored)
+        if acting is None:
             raise ByHand(
                 "no-key", f"there is no key of {work.keys.name} yet", f"`sluice keys new {work.keys.name} --by-hand` asks for it"
             )
-        base = re.sub(r"-\d+$", "", current.values[name])
-        return {name: f"{base}-{number}", password: random.token_urlsafe(_BYTES)}
+        base = re.sub(r"-\d+$", "", acting.values[name])
+        names = Users(_cluster(work.keys), self._administrator(work, acting)).names() | {key.values[name] for key in stored}
+        free_name = next(candidate for place in count(number) if (candidate := f"{base}-{place}") not in names)
+        return {name: free_name, password: random.token_urlsafe(_BYTES)}
 
-    def put(self, work: KeyWork, number: int, values: Mapping[str, str], current: StoredKey | None) -> Sequence[str]:
+    def put(self, work: KeyWork, number: int, values: Mapping[str, str], stored: Sequence[StoredKey]) -> Sequence[str]:
         from framework.core.kafka.users import Users
 
-        cluster = _cluster(work)
-        if _by_scram(cluster):
+        cluster, acting = _cluster(work.keys), keyring.acting(stored)
+        if not self.by_hand(work.keys) and acting is not None:
             name, password = (values[secret] for secret in work.keys.secrets)
-            like = current.values[work.keys.secrets[0]] if current else None
-            Users(cluster, self._administrator(work)).make(name, password, like)
+            Users(cluster, self._administrator(work, acting)).make(name, password, acting.values[work.keys.secrets[0]])
         return ()
 
     def check(self, work: KeyWork, values: Mapping[str, str]) -> None:
-        from framework.core.kafka.cluster import client_settings, refuse_silent
+        from framework.core.kafka.cluster import refuse_silent
         from framework.core.kafka.users import wait_for_login
 
-        cluster = _cluster(work)
+        cluster = _cluster(work.keys)
         refuse_silent(cluster)
-        settings = client_settings(replace(cluster, security=replace(cluster.security, username="", password=None)), work.secrets)
-        name, password = (values[secret] for secret in work.keys.secrets)
-        wait_for_login(cluster, {**settings, "sasl.username": name, "sasl.password": password})
+        wait_for_login(cluster, _with_login(cluster, work, values))
 
-    def remove(self, work: KeyWork, number: int, values: Mapping[str, str]) -> Sequence[str]:
+    def remove(self, work: KeyWork, number: int, values: Mapping[str, str], stored: Sequence[StoredKey]) -> Sequence[str]:
         from framework.core.kafka.users import Users
 
-        cluster, name = _cluster(work), self.known_as(values)
-        if not _by_scram(cluster):
+        name = self.known_as(values)
+        if self.by_hand(work.keys):
             return (f"delete the key {name} where it was made; at Confluent: `confluent api-key delete {name}`",)
-        Users(cluster, self._administrator(work)).delete(name)
+        Users(_cluster(work.keys), self._administrator(work, keyring.acting(stored))).delete(name)
         return ()
 
     def known_as(self, values: Mapping[str, str]) -> str:
         return next(iter(values.values()))
 
-    def _administrator(self, work: KeyWork) -> Mapping[str, Any]:
+    def _administrator(self, work: KeyWork, acting: StoredKey | None) -> Mapping[str, Any]:
+        """The settings of an administrator's login: that of `admin`, or of the key itself."""
         from framework.core.kafka.cluster import client_settings, refuse_silent
 
-        cluster, admin = _cluster(work), work.keys.options.admin
+        cluster, admin = _cluster(work.keys), work.keys.options.admin
         refuse_silent(cluster)
-        security = replace(cluster.security, username=admin.username, password=admin.password) if admin else cluster.security
+        if admin is None and acting is not None:
+            return _with_login(cluster, work, acting.values)
+        if admin is None:
+            hint = f"`sluice keys new {work.keys.name} --by-hand` asks for one, or name an `admin` in the document"
+            raise SluiceError("no-key", f"there is no other key of {work.keys.name} to log in with", hint)
+        security = replace(cluster.security, username=admin.username, password=admin.password)
         return client_settings(replace(cluster, security=security), work.secrets)
 
 
-def _cluster(work: KeyWork) -> Cluster:
-    assert work.keys.cluster is not None
-    return work.keys.cluster
+def _with_login(cluster: Cluster, work: KeyWork, values: Mapping[str, str]) -> Mapping[str, Any]:
+    """The settings of the login of one key."""
+    from framework.core.kafka.cluster import client_settings
+
+    settings = client_settings(replace(cluster, security=replace(cluster.security, username="", password=None)), work.secrets)
+    name, password = (values[secret] for secret in work.keys.secrets)
+    return {**settings, "sasl.username": name, "sasl.password": password}
 
 
-def _by_scram(cluster: Cluster) -> bool:
-    return (cluster.security.mechanism or "").startswith("SCRAM")
+def _cluster(keys: Keys) -> Cluster:
+    assert keys.cluster is not None
+    return keys.cluster
 
 
 TYPE = KafkaLogin()

@@ -8,10 +8,11 @@ from typing import Any
 
 from framework.base.errors import Where
 from framework.documents.draft import Draft
-from framework.features.key_types import ByHand, KeyType, KeyWork, Opened, of_cluster
+from framework.features.key_types import ByHand, KeyType, KeyWork, Login, Opened, of_cluster
 from framework.language.options import OptionGroup
 from framework.messages.registry.client import Registry
 from framework.plan import Cluster
+from framework.plan.keys import Keys
 from framework.systems.keyring import StoredKey
 
 
@@ -28,7 +29,10 @@ class RegistryLogin(KeyType):
         unused = f"no cluster logs in to a registry by secrets of `{secret}`", hint
         return of_cluster(secret, where, draft, _login, unused)
 
-    def make(self, work: KeyWork, number: int, current: StoredKey | None) -> Mapping[str, str]:
+    def by_hand(self, keys: Keys) -> bool:
+        return True
+
+    def make(self, work: KeyWork, number: int, stored: Sequence[StoredKey]) -> Mapping[str, str]:
         raise ByHand(
             "made-by-hand", "a key of a schema registry is made where its users are",
             f"at Confluent: `confluent api-key create --resource <registry> --service-account <account>`; "
@@ -40,7 +44,7 @@ class RegistryLogin(KeyType):
         name, password = (values[secret] for secret in work.keys.secrets)
         Registry(work.keys.cluster, work.secrets, other_login=(name, password)).subjects(1)  # any request that needs a login
 
-    def remove(self, work: KeyWork, number: int, values: Mapping[str, str]) -> Sequence[str]:
+    def remove(self, work: KeyWork, number: int, values: Mapping[str, str], stored: Sequence[StoredKey]) -> Sequence[str]:
         name = self.known_as(values)
         return (f"delete the key {name} where it was made; at Confluent: `confluent api-key delete {name}`",)
 
@@ -48,7 +52,7 @@ class RegistryLogin(KeyType):
         return next(iter(values.values()))
 
 
-def _login(cluster: Cluster) -> tuple[object, object] | None:
+def _login(cluster: Cluster) -> Login | None:
     return (cluster.registry_auth.username, cluster.registry_auth.password) if cluster.registry_auth else None
 
 

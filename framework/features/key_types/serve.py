@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets as random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from framework.base.errors import Where
@@ -31,9 +32,11 @@ class ServeLogin(KeyType):
     def opens(self, secret: str, options: Any, where: Where, draft: Draft) -> Opened | None:
         return Opened(secrets=(f"{secret}_key", f"{secret}_secret"))
 
-    def make(self, work: KeyWork, number: int, current: StoredKey | None) -> Mapping[str, str]:
+    def make(self, work: KeyWork, number: int, stored: Sequence[StoredKey]) -> Mapping[str, str]:
         name, secret = work.keys.secrets
-        return {name: f"{work.keys.options.client}-{number}", secret: random.token_urlsafe(_BYTES)}
+        taken_names = {key.values[name] for key in stored}
+        clients = (f"{work.keys.options.client}-{place}" for place in count(number))
+        return {name: next(client for client in clients if client not in taken_names), secret: random.token_urlsafe(_BYTES)}
 
     def known_as(self, values: Mapping[str, str]) -> str:
         return next(iter(values.values()))

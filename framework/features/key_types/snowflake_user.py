@@ -6,9 +6,9 @@ import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from framework.base.errors import Where
+from framework.base.errors import SluiceError, Where
 from framework.documents.draft import Draft
 from framework.features.key_types import KeyType, KeyWork, Opened
 from framework.language.options import OptionGroup, option
@@ -29,6 +29,9 @@ class Options(OptionGroup):
     """The user."""
 
     user: User = option("The user.", example="SLUICE_LOADER", aka=["name"])
+    slot: Literal[1, 2] = option(
+        "The slot of the key that the secret has at first: 1 is RSA_PUBLIC_KEY, 2 is RSA_PUBLIC_KEY_2.", default=1, example="2"
+    )
 
 
 class SnowflakeUser(KeyType):
@@ -39,7 +42,7 @@ class SnowflakeUser(KeyType):
     def opens(self, secret: str, options: Any, where: Where, draft: Draft) -> Opened | None:
         return Opened(secrets=(secret,))
 
-    def make(self, work: KeyWork, number: int, current: StoredKey | None) -> Mapping[str, str]:
+    def make(self, work: KeyWork, number: int, stored: Sequence[StoredKey]) -> Mapping[str, str]:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import rsa
 
@@ -49,8 +52,8 @@ class SnowflakeUser(KeyType):
         )
         return {work.keys.secrets[0]: base64.b64encode(der).decode()}
 
-    def put(self, work: KeyWork, number: int, values: Mapping[str, str], current: StoredKey | None) -> Sequence[str]:
-        user, slot = work.keys.options.user, _slot(number)
+    def put(self, work: KeyWork, number: int, values: Mapping[str, str], stored: Sequence[StoredKey]) -> Sequence[str]:
+        user, slot = work.keys.options.user, _slot(work, number)
         public_key = base64.b64encode(_public_key(values)).decode()
         return (
             f"ALTER USER {user} SET {slot} = {literal(public_key)};",
@@ -59,16 +62,28 @@ class SnowflakeUser(KeyType):
             f"WHERE \"property\" = '{slot}_FP';",
         )
 
-    def remove(self, work: KeyWork, number: int, values: Mapping[str, str]) -> Sequence[str]:
-        return (f"ALTER USER {work.keys.options.user} UNSET {_slot(number)};",)
+    def check(self, work: KeyWork, values: Mapping[str, str]) -> None:
+        try:
+            _public_key(values)
+        except (ValueError, TypeError):
+            hint = "write the base64 text of an unencrypted PKCS8 key in one line, without `-----BEGIN PRIVATE KEY-----`"
+            raise SluiceError("bad-key", f"the secret `{work.keys.secrets[0]}` is no private key", hint) from None
+
+    def remove(self, work: KeyWork, number: int, values: Mapping[str, str], stored: Sequence[StoredKey]) -> Sequence[str]:
+        return (f"ALTER USER {work.keys.options.user} UNSET {_slot(work, number)};",)
 
     def known_as(self, values: Mapping[str, str]) -> str:
         """The fingerprint, as Snowflake shows it."""
-        return f"SHA256:{base64.b64encode(hashlib.sha256(_public_key(values)).digest()).decode()}"
+        try:
+            public_key = _public_key(values)
+        except (ValueError, TypeError):
+            return "a key that cannot be read"
+        return f"SHA256:{base64.b64encode(hashlib.sha256(public_key).digest()).decode()}"
 
 
-def _slot(number: int) -> str:
-    return "RSA_PUBLIC_KEY" if number % 2 else "RSA_PUBLIC_KEY_2"
+def _slot(work: KeyWork, number: int) -> str:
+    """The property of the user that has a key: the first one is where the document says, the others by turns."""
+    return "RSA_PUBLIC_KEY" if (number + work.keys.options.slot) % 2 == 0 else "RSA_PUBLIC_KEY_2"
 
 
 def _public_key(values: Mapping[str, str]) -> bytes:

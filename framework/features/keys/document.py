@@ -84,12 +84,14 @@ def _can_be_kept(draft: Draft, spec: Keys, key_type: KeyType) -> bool:
 
 
 def _is_alone(draft: Draft, spec: Keys, opened: Opened, by_secret: dict[str, Keys]) -> bool:
-    """Whether no other document replaces the same secrets."""
-    for name in opened.secrets:
+    """Whether no other document replaces the same secrets, or other fields of them: a store may keep each as one."""
+    for name in (secret.rpartition(".")[0] or secret for secret in opened.secrets):
         other = by_secret.setdefault(name, spec)
         if other is not spec:
             message = f"the secret `{name}` is replaced by `keys: {other.name}` already, at {other.place()}"
-            draft.problems.append(Problem(spec.place("secret"), "same-keys", message, "remove one of the two"))
+            draft.problems.append(
+                Problem(spec.place("secret"), "same-keys", message, "remove one of the two, or give it secrets of its own")
+            )
             return False
     return True
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dagster import SensorDefinition, SensorEvaluationContext, SkipReason, sensor
 
-from framework.base import hints
 from framework.host.assets import default_status
 from framework.host.assets.default_status import DefaultStatus
 from framework.host.assets.translator import Assets
@@ -24,10 +23,10 @@ def sensor_of(plan: Plan, assets: Assets, status: DefaultStatus) -> SensorDefini
     )  # fmt: skip
     def replace(context: SensorEvaluationContext) -> SkipReason:
         replaced = due.replace_due(plan)
-        for line in replaced.lines:
+        for line in (*replaced.lines, *replaced.lasting):
             context.log.info(line)
         for failure in replaced.failures:
-            context.log.error(hints.of_environment(str(failure), plan.environment))
-        return SkipReason("; ".join((*replaced.lines, *map(str, replaced.failures))) or "no key is due")
+            context.log.error(str(failure))
+        return SkipReason("; ".join((*replaced.lines, *replaced.lasting, *map(str, replaced.failures))) or "no key is due")
 
     return replace

@@ -101,30 +101,33 @@ def new(name: str, by_hand: bool, specs: Path, environment: str) -> None:
     rotation = _rotation(specs, environment, name)
     values = {part: _asked(part) for part in rotation.keys.secrets} if by_hand else None
     _tell(rotation.keys, [rotation.new(values)])
-    _specs.echo(f"`sluice keys rotate {name}` uses it")
+    _specs.echo(f"`{_using(rotation.keys)}` uses it")
 
 
 @command.command()
 @click.argument("name", required=False, shell_complete=_complete.keys)
 @click.option("--to", type=click.IntRange(min=1), help="Use the key of this number: a former one takes the last step back.")
+@click.option("--placed", is_flag=True, help="Use the next key: what was left to you is done, such as Snowflake's SQL.")
 @click.option("--due", is_flag=True, help="Replace all keys that are due, or NAME if it is.")
 @_specs.with_specs
-def rotate(name: str | None, to: int | None, due: bool, specs: Path, environment: str) -> None:
+def rotate(name: str | None, to: int | None, placed: bool, due: bool, specs: Path, environment: str) -> None:
     """Use the next key, from the next login on; it is made if there is none.
 
     What runs takes it at its next login. Former keys beyond `retain` are retired, unless somebody uses them.
+
+    A key that you have to put in its place is only made at first, and it is said what is left to you; --placed uses it then.
 
     Exit status: 0 done, 1 a key could not be replaced, 2 wrong usage.
 
     Example: sluice keys rotate kafka_login
     """
-    if due and to is not None:
-        raise click.UsageError("--due replaces keys by new ones: leave out --to")
+    if due and (to is not None or placed):
+        raise click.UsageError("--due replaces keys by new ones: leave out --to and --placed")
     if not due and name is None:
         raise click.UsageError("name the keys, or write --due for those that are due")
     if not due and name is not None:
         rotation = _rotation(specs, environment, name)
-        _tell(rotation.keys, rotation.rotate(to))
+        _tell(rotation.keys, rotation.rotate(to, placed))
         return
     from framework.operations.keys.due import replace_due
     from framework.systems import secret_uses
@@ -132,7 +135,7 @@ def rotate(name: str | None, to: int | None, due: bool, specs: Path, environment
     secret_uses.note_nothing()
     plan = _specs.plan_without_registries(specs, environment)
     replaced = replace_due(plan, [_chosen(plan, name).name] if name else [])
-    for line in replaced.lines or (["no key is due"] if not replaced.failures else []):
+    for line in (*replaced.lines, *replaced.lasting) or (["no key is due"] if not replaced.failures else []):
         _specs.echo(line)
     for failure in replaced.failures:
         _specs.echo(str(failure), err=True)
@@ -208,20 +211,35 @@ def _print(all_standings: Sequence[KeysStanding]) -> None:
             click.echo(f"  {key.number or 'no number yet'}: {key.state}, {key.known_as}, {age}{users}")
 
 
+def _using(keys: Keys) -> str:
+    """The command that uses the next key."""
+    return f"sluice keys rotate {keys.name}{' --placed' if keys.lock.needs_person else ''}"
+
+
 def _state(standing: KeysStanding) -> tuple[str, str]:
     """How the keys are, and what a person is to do; empty if nothing."""
-    name = standing.keys.name
+    keys = standing.keys
+    rotate, by_hand = f"`sluice keys rotate {keys.name}`", f"`sluice keys new {keys.name} --by-hand`"
+    former = [key for key in standing.all if key.state == "former"]
     if standing.error:
         return f"unknown, {standing.error.message}", standing.error.hint or "see to it"
     if any(key.state == "next" for key in standing.all):
-        return "a new key waits to be used", f"`sluice keys rotate {name}` uses it"
+        left = (
+            f"{rotate} says what is left to you, `{_using(keys)}` then uses it" if keys.lock.needs_person else f"{rotate} uses it"
+        )
+        return "a new key waits to be used", left
     if standing.current is None:
-        return "there is no key", f"`sluice keys rotate {name}` makes one"
+        return "there is no current key", f"{by_hand} takes one" if keys.lock.by_hand(keys) else f"{rotate} makes one"
+    if keys.lock.slots and len(standing.all) >= keys.lock.slots and standing.overdue:
+        return "due", f"`sluice keys retire {keys.name} {former[-1].number}` makes room for a new one"
+    if standing.taken_back:
+        return f"key {standing.current.number} was taken back, so that nothing is replaced by itself", f"{rotate} makes a new one"
     if standing.overdue:
-        return "due", f"`sluice keys rotate {name}` replaces it"
-    former = [key for key in standing.all if key.state == "former"]
+        return "due", f"{by_hand} takes a new one" if keys.lock.by_hand(keys) else f"{rotate} replaces it"
+    if keys.lock.by_hand(keys) and len(former) > keys.retain:
+        return "a former key is still valid", f"`sluice keys retire {keys.name} {former[-1].number}` says how it ends"
     kept = f", {counted(len(former), 'former key')} {'is' if len(former) == 1 else 'are'} still valid" if former else ""
-    when = f"replaced after {iso_times.of_seconds(standing.due)}" if standing.due is not None else "replaced by hand"
+    when = f"replaced after {iso_times.of_seconds(standing.due)}" if standing.due else "replaced by hand"
     return f"{when}{kept}", ""
 
 

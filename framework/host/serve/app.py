@@ -52,7 +52,7 @@ async def _token(tokens: Tokens, request: Request) -> Response:
         body += part
         if len(body) > _MAX_BODY:
             return JSONResponse({"error": "invalid_request", "error_description": "the request is too large"}, 413)
-    token = tokens.issue(body, request.headers.get("authorization", ""))
+    token = await run_in_threadpool(tokens.issue, body, request.headers.get("authorization", ""))
     if token is None:
         return JSONResponse({"error": "invalid_client", "error_description": "the client or its secret is wrong"}, 401)
     return JSONResponse({"access_token": token, "token_type": "bearer", "expires_in": LASTS})
@@ -62,7 +62,7 @@ def _guarded(tokens: Tokens, answer: Callable[[Request], Response]) -> Callable[
     """Answers readers that have a token. An error says nothing about its cause: readers are not the people who run this server."""
 
     async def guarded(request: Request) -> Response:
-        if not tokens.knows(request.headers):
+        if not await run_in_threadpool(tokens.knows, request.headers):
             return _error(401, "NotAuthorizedException", "there is no token, or it has ended")
         try:
             return await run_in_threadpool(answer, request)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
 
-from framework.base.errors import SluiceError
 from framework.operations.keys.standing import ring_of
 from framework.plan import Plan
 from framework.plan.keys import Keys
 from framework.systems.secrets import open_store
 
-_FRESH = 5.0  # seconds for which a look at the keys counts
+_FRESH = 15.0  # seconds for which a look at the keys counts
 _log = logging.getLogger(__name__)
 
 
@@ -22,7 +20,7 @@ def serve_keys(plan: Plan) -> list[Keys]:
 
 
 class KeyClients:
-    """The secrets of clients by their ids, as the store of secrets has them. While it does not answer, those of the last look count."""
+    """The ids and secrets of clients, as the store of secrets has them. While it does not answer, those of the last look count."""
 
     def __init__(self, plan: Plan) -> None:
         """Raises an error if the store cannot be read."""
@@ -31,17 +29,18 @@ class KeyClients:
         self._clients = self._looked_up()
         self._looked = time.monotonic()
 
-    def __call__(self) -> Mapping[str, str]:
-        with self._turn:
-            if time.monotonic() - self._looked > _FRESH:
+    def __call__(self) -> frozenset[tuple[str, str]]:
+        if time.monotonic() - self._looked > _FRESH and self._turn.acquire(blocking=False):  # nobody waits for another one's look
+            try:
+                self._clients = self._looked_up()
+            except Exception as error:  # readers go on with the clients of the last look
+                _log.warning("%s", error)
+            finally:
                 self._looked = time.monotonic()
-                try:
-                    self._clients = self._looked_up()
-                except SluiceError as error:
-                    _log.warning("%s", error)
-            return self._clients
+                self._turn.release()
+        return self._clients
 
-    def _looked_up(self) -> dict[str, str]:
+    def _looked_up(self) -> frozenset[tuple[str, str]]:
         store = open_store(self._plan.secrets)
         stored = (key for keys in serve_keys(self._plan) for key in store.keys(ring_of(keys)))
-        return {client: secret for client, secret in (key.values.values() for key in stored)}  # noqa: C416
+        return frozenset((client, secret) for client, secret in (key.values.values() for key in stored))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -45,7 +45,7 @@ def chosen(plan: Plan, name: str | None) -> Catalog:
 
 
 @contextmanager
-def running(plan: Plan, catalog: Catalog, port: int, clients: Callable[[], Mapping[str, str]]) -> Iterator[str]:
+def running(plan: Plan, catalog: Catalog, port: int, clients: Callable[[], Set[tuple[str, str]]]) -> Iterator[str]:
     """Serves a catalog to these clients in a thread; yields the server's address, and always stops it. Port 0 means any free port."""
     import uvicorn
 

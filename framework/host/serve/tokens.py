@@ -8,7 +8,7 @@ import hmac
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs
 
@@ -16,35 +16,42 @@ LASTS = 3600  # seconds of a token
 _MAX_TOKENS = 10_000  # tokens at a time
 
 
+@dataclass(frozen=True)
+class _Token:
+    """The moment at which a token ends, and the id and the secret of its client."""
+
+    end: float
+    client: tuple[str, str] = field(repr=False)
+
+
 @dataclass
 class Tokens:
-    """The tokens that were issued. `clients`: the secrets of those clients that may have one now, by their ids."""
+    """The tokens that were issued. `clients`: the ids and secrets of those who may have one now. A token ends with its client."""
 
-    clients: Callable[[], Mapping[str, str]]
-    _ends: dict[str, float] = field(default_factory=dict, repr=False)
+    clients: Callable[[], Set[tuple[str, str]]]
+    _issued: dict[str, _Token] = field(default_factory=dict, repr=False)
     _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def issue(self, body: bytes, authorization: str) -> str | None:
         """A new token for a request that has the login, in its form or its header."""
         form = {name: values[-1] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}
         client, secret = _basic(authorization) or (form.get("client_id", ""), form.get("client_secret", ""))
-        # All are compared, so that the time says nothing of either.
-        logins = [
-            (_same(client, known_client), _same(secret, known_secret)) for known_client, known_secret in self.clients().items()
-        ]
-        if not any(all(checks) for checks in logins) or form.get("grant_type") != "client_credentials":
+        # All are compared, so that the time says nothing of any.
+        matches = [(_same(client, known_client), _same(secret, known_secret)) for known_client, known_secret in self.clients()]
+        if not any(all(checks) for checks in matches) or form.get("grant_type") != "client_credentials":
             return None
         token, current_time = secrets.token_urlsafe(32), time.monotonic()
         with self._turn:
-            self._ends = {old_token: end for old_token, end in self._ends.items() if end > current_time}
-            while len(self._ends) >= _MAX_TOKENS:
-                self._ends.pop(next(iter(self._ends)))
-            self._ends[token] = current_time + LASTS
+            self._issued = {text: issued for text, issued in self._issued.items() if issued.end > current_time}
+            while len(self._issued) >= _MAX_TOKENS:
+                self._issued.pop(next(iter(self._issued)))
+            self._issued[token] = _Token(current_time + LASTS, (client, secret))
         return token
 
     def knows(self, headers: Mapping[str, str]) -> bool:
-        kind, _, token = headers.get("authorization", "").partition(" ")
-        return kind.lower() == "bearer" and self._ends.get(token.strip(), 0.0) > time.monotonic()
+        kind, _, text = headers.get("authorization", "").partition(" ")
+        token = self._issued.get(text.strip()) if kind.lower() == "bearer" else None
+        return token is not None and token.end > time.monotonic() and token.client in self.clients()
 
 
 def _basic(header: str) -> tuple[str, str] | None:

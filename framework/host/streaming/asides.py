@@ -31,7 +31,7 @@ class AsideObserver:
 
 
 def observers(plan: Callable[[], Plan]) -> tuple[AsideObserver, ...]:
-    return AsideObserver("alerts", 15.0, plan, _judge, Alerted), AsideObserver("keys", 30.0, plan, _replace, KeysReplaced)
+    return AsideObserver("alerts", 15.0, plan, _judge, Alerted), AsideObserver("keys", 60.0, plan, _replace, KeysReplaced)
 
 
 def _judge(plan: Plan) -> tuple[Sequence[str], Sequence[str]]:
@@ -41,4 +41,4 @@ def _judge(plan: Plan) -> tuple[Sequence[str], Sequence[str]]:
 
 def _replace(plan: Plan) -> tuple[Sequence[str], Sequence[str]]:
     replaced = replace_due(plan)
-    return replaced.lines, list(map(str, replaced.failures))
+    return replaced.lines, [*replaced.lasting, *map(str, replaced.failures)]

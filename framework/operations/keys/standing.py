@@ -15,6 +15,8 @@ from framework.systems import keyring, secret_uses
 from framework.systems.keyring import Ring, StoredKey
 from framework.systems.secrets import open_store
 
+_AHEAD = 300.0  # seconds by which clocks may differ
+
 
 @dataclass(frozen=True, kw_only=True)
 class KeyStanding:
@@ -30,11 +32,12 @@ class KeyStanding:
 @dataclass(frozen=True, kw_only=True)
 class KeysStanding:
     """The keys of one document, the youngest first. `due`: the moment at which the current one is to be replaced; None: never by itself.
-    `error`: why nothing is known."""
+    `taken_back`: somebody went back to an older one. `error`: why nothing is known."""
 
     keys: Keys
     all: tuple[KeyStanding, ...] = ()
     due: float | None = None
+    taken_back: bool = False
     error: SluiceError | None = None
 
     @property
@@ -59,7 +62,9 @@ def standing(plan: Plan, keys: Keys) -> KeysStanding:
     seen_uses = tuple(secret_uses.uses())
     by_age = sorted(stored, key=lambda key: keyring.age_order(stored, key), reverse=True)
     all_keys = (_standing(keys, key, seen_uses) for key in by_age)
-    return KeysStanding(keys=keys, all=tuple(all_keys), due=due(keys, keyring.current(stored)))
+    return KeysStanding(
+        keys=keys, all=tuple(all_keys), due=due(keys, keyring.current(stored)), taken_back=keyring.is_taken_back(stored)
+    )
 
 
 def _standing(keys: Keys, key: StoredKey, seen_uses: tuple[secret_uses.Use, ...]) -> KeyStanding:
@@ -70,17 +75,21 @@ def _standing(keys: Keys, key: StoredKey, seen_uses: tuple[secret_uses.Use, ...]
 
 
 def due(keys: Keys, current: StoredKey | None) -> float | None:
-    """The moment at which the current key is to be replaced. One of unknown age, and a missing one, are due at once."""
+    """The moment at which the current key is to be replaced. One of unknown age, or of the future, and a missing one, are due at once."""
     if keys.rotate_every is None:
         return None
-    return 0.0 if current is None or current.created is None else current.created + keys.rotate_every
+    created = current.created if current else None
+    return 0.0 if created is None or created > time.time() + _AHEAD else created + keys.rotate_every
 
 
 def users(keys: Keys, key: StoredKey, seen_uses: tuple[secret_uses.Use, ...]) -> tuple[str, ...]:
-    """The processes of this machine that use a key: those that have looked up its last part, and no other since."""
+    """The processes of this machine that use a key: those that have looked up its last part, and those of which nobody can say."""
     name = keys.secrets[-1]
+    of_secret = [use for use in seen_uses if use.secret == name]
     digest = secret_uses.of_value(name, key.values[name])
-    return tuple(use.process for use in seen_uses if use.secret == name and use.digest == digest and digest)
+    using = dict.fromkeys(use.process for use in of_secret if use.digest == digest and digest)
+    unclear = dict.fromkeys(f"perhaps {use.process}" for use in of_secret if not secret_uses.comparable(use.digest, digest))
+    return (*using, *unclear)
 
 
 def type_of(keys: Keys) -> KeyType:

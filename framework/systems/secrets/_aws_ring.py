@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from framework.base.errors import SetupError
@@ -19,7 +19,7 @@ from framework.systems.keyring import Ring, StoredKey
 Ask = Callable[..., Any]
 """Asks Secrets Manager: the name of an action, then its arguments; None if there is no such secret, version or value."""
 _LABEL = "sluice-key-"
-_NEXT, CURRENT = "AWSPENDING", "AWSCURRENT"
+_NEXT, CURRENT, _PREVIOUS = "AWSPENDING", "AWSCURRENT", "AWSPREVIOUS"
 RIGHTS = ("GetSecretValue", "PutSecretValue", "UpdateSecretVersionStage", "DescribeSecret")
 
 
@@ -31,8 +31,9 @@ class _Version:
     labels: frozenset[str]
 
     @property
-    def number(self) -> int | None:
-        return next((int(label[len(_LABEL) :]) for label in self.labels if re.fullmatch(rf"{_LABEL}[1-9]\d*", label)), None)
+    def numbers(self) -> frozenset[int]:
+        matches = (re.fullmatch(rf"{_LABEL}([1-9]\d{{0,8}})", label) for label in self.labels)
+        return frozenset(int(match[1]) for match in matches if match)
 
 
 class AwsRing:
@@ -45,15 +46,20 @@ class AwsRing:
         self._fields = self._by_secret()
 
     def keys(self) -> tuple[StoredKey, ...]:
-        """The keys of which all secrets have a version."""
+        """The keys of which all secrets have a version. The current one is that whose values are current, whoever put them there."""
         versions = {secret: self._versions(secret) for secret in self._fields}
-        numbers = set.intersection(*({version.number for version in of_secret} for of_secret in versions.values()))
-        stored = [self._stored(number, versions) for number in sorted(filter(None, numbers))]
-        present = [key for key in stored if key is not None]
-        if not any(key.state == "current" for key in present):
-            current = self._stored(None, versions)
-            present += [current] if current else []
-        return tuple(present)
+        numbers = frozenset.intersection(*(_numbers(of_secret) for of_secret in versions.values()))
+        stored = [key for number in sorted(numbers) if (key := self._stored(number, versions))]
+        by_hand = any(
+            not version.numbers for of_secret in versions.values() for version in of_secret if CURRENT in version.labels
+        )
+        if any(key.state == "current" for key in stored) or not by_hand:
+            return tuple(stored)
+        current = self._stored(None, versions)
+        alike = next((key for key in stored if current and key.values == current.values), None)
+        if alike:  # another field of the secret was changed
+            return tuple(replace(key, state="current") if key is alike else key for key in stored)
+        return (*stored, current) if current else tuple(stored)
 
     def add(self, number: int, values: Mapping[str, str]) -> None:
         """Adds the next key. A current key without a number gets the one before."""
@@ -61,29 +67,34 @@ class AwsRing:
         for secret, fields in self._fields.items():
             if current and current.number is None:
                 self._move(secret, f"{_LABEL}{number - 1}", self._labelled(secret, CURRENT))
-            labels = [_NEXT, f"{_LABEL}{number}"]
-            if (
-                self._ask("put_secret_value", secret, SecretString=self._text(secret, fields, values), VersionStages=labels)
-                is None
-            ):
-                raise self._missing(secret)
+            self._put(secret, self._text(secret, fields, values), _NEXT, f"{_LABEL}{number}")
 
     def use(self, number: int) -> None:
-        current = keyring.current(self.keys())
-        unnumbered = keyring.next_number(self.keys()) - 1 if current and current.number is None else None
-        for secret in self._fields:
+        """Makes a key the current one. Fields of others stay as they are now."""
+        stored = self.keys()
+        current = keyring.current(stored)
+        values = next(key.values for key in stored if key.number == number)
+        unnumbered = keyring.next_number(stored) - 1 if current and current.number is None else None
+        for secret, fields in self._fields.items():
+            former, chosen = self._labelled(secret, CURRENT), self._labelled(secret, f"{_LABEL}{number}")
             if unnumbered is not None:
-                self._move(secret, f"{_LABEL}{unnumbered}", self._labelled(secret, CURRENT))
-            chosen = self._labelled(secret, f"{_LABEL}{number}")
-            self._move(secret, CURRENT, chosen)
-            if chosen and _NEXT in chosen.labels:
-                self._move(secret, _NEXT, None)
+                self._move(secret, f"{_LABEL}{unnumbered}", former)
+            text = self._text(secret, fields, values)
+            if chosen and self._text_of(secret, chosen) != text:
+                self._put(secret, text, CURRENT, f"{_LABEL}{number}")
+            else:
+                self._move(secret, CURRENT, chosen)
+            for version in (former, chosen):
+                if version and _NEXT in version.labels:
+                    self._move(secret, _NEXT, None)
 
     def remove(self, number: int) -> None:
-        """Takes all labels off a key: AWS deletes such versions after a while."""
+        """Takes all labels off a key: AWS deletes such versions after a while. Our own goes first: without it, it is no key."""
         for secret in self._fields:
             version = self._labelled(secret, f"{_LABEL}{number}")
-            for label in sorted(version.labels if version else ()):
+            own = f"{_LABEL}{number}"
+            others = version.labels - {own, CURRENT} if version and len(version.numbers) == 1 else ()
+            for label in (own, *sorted(others)):
                 self._move(secret, label, None)
 
     def _by_secret(self) -> Mapping[str, Mapping[str, str | None]]:
@@ -107,7 +118,7 @@ class AwsRing:
         label = CURRENT if number is None else f"{_LABEL}{number}"
         values: dict[str, str] = {}
         labels: set[str] = set()
-        created = 0.0
+        created, is_current = 0.0, True
         for secret, fields in self._fields.items():
             version = next((version for version in versions[secret] if label in version.labels), None)
             answer = self._ask("get_secret_value", secret, VersionId=version.id) if version else None
@@ -116,9 +127,11 @@ class AwsRing:
                 return None
             values |= part
             labels |= version.labels
+            is_current = is_current and CURRENT in version.labels
             created = max(created, answer["CreatedDate"].timestamp())
-        state: keyring.State = "current" if CURRENT in labels else "next" if _NEXT in labels else "former"
-        return StoredKey(number=number, state=state, created=created, values={name: values[name] for name in self._ring.secrets})
+        state: keyring.State = "current" if is_current else "next" if _NEXT in labels else "former"
+        ordered_values = {name: values[name] for name in self._ring.secrets}
+        return StoredKey(number=number, state=state, created=created, used=float(_PREVIOUS in labels), values=ordered_values)
 
     def _text(self, secret: str, fields: Mapping[str, str | None], values: Mapping[str, str]) -> str:
         """The text of a new version: fields of others stay as they are."""
@@ -136,6 +149,14 @@ class AwsRing:
                 "store an object in it",
             )
         return json.dumps({**document, **{field: values[name] for name, field in fields.items()}})
+
+    def _text_of(self, secret: str, version: _Version) -> str:
+        answer = self._ask("get_secret_value", secret, VersionId=version.id)
+        return str(answer.get("SecretString", "")) if answer else ""
+
+    def _put(self, secret: str, text: str, *labels: str) -> None:
+        if self._ask("put_secret_value", secret, SecretString=text, VersionStages=list(labels)) is None:
+            raise self._missing(secret)
 
     def _labelled(self, secret: str, label: str) -> _Version | None:
         return next((version for version in self._versions(secret) if label in version.labels), None)
@@ -156,6 +177,10 @@ class AwsRing:
         )
 
 
+def _numbers(versions: Iterable[_Version]) -> frozenset[int]:
+    return frozenset(number for version in versions for number in version.numbers)
+
+
 def _parts(text: str, fields: Mapping[str, str | None]) -> dict[str, str] | None:
     """The parts of a key in the text of a secret; None if one is missing."""
     if None in fields.values():
@@ -164,6 +189,7 @@ def _parts(text: str, fields: Mapping[str, str | None]) -> dict[str, str] | None
         document = json.loads(text)
     except ValueError:
         return None
-    if not isinstance(document, dict) or not all(isinstance(document.get(field), str) for field in fields.values()):
+    values = {name: document.get(field) if isinstance(document, dict) else None for name, field in fields.items()}
+    if not all(isinstance(value, str | int) and not isinstance(value, bool) for value in values.values()):
         return None
-    return {name: document[field] for name, field in fields.items()}
+    return {name: str(value) for name, value in values.items()}

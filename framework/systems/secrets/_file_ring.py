@@ -20,7 +20,9 @@ def keys(lines: Sequence[str], ring: Ring) -> tuple[StoredKey, ...]:
     for number, entry in sorted(_entries(lines, ring).items()):
         is_current = entry["values"] == present
         state: keyring.State = "current" if is_current else "former" if entry["used"] else "next"
-        numbered.append(StoredKey(number=number, state=state, created=entry["created"], values=entry["values"]))
+        numbered.append(
+            StoredKey(number=number, state=state, created=entry["created"], used=entry["used"], values=entry["values"])
+        )
     if present.keys() == set(ring.secrets) and not any(key.state == "current" for key in numbered):
         numbered.append(StoredKey(number=None, state="current", created=None, values=present))
     return tuple(numbered)
@@ -31,22 +33,25 @@ def added(lines: Sequence[str], ring: Ring, number: int, values: Mapping[str, st
     new_lines = [line for line in lines if _pair(line)[0] != f"{ring.name}@{number}"]
     current = keyring.current(keys(lines, ring))
     if current and current.number is None:
-        new_lines.append(_line(ring, number - 1, current.values, used=True))
-    return [*new_lines, _line(ring, number, values, used=False)]
+        new_lines.append(_line(ring, number - 1, current.values, used=time.time()))
+    return [*new_lines, _line(ring, number, values)]
 
 
 def used(lines: Sequence[str], ring: Ring, number: int) -> list[str]:
     """The lines in which a key is the current one."""
-    entry = _entries(lines, ring)[number]
-    stored = keys(lines, ring)
-    current = keyring.current(stored)
-    replacements = {name: f"{name}={entry['values'][name]}" for name in ring.secrets}
-    replacements[f"{ring.name}@{number}"] = _line(ring, number, entry["values"], used=True, created=entry["created"])
-    new_lines = [replacements.get(_pair(line)[0], line) for line in lines]
-    if current and current.number is None:
-        new_lines.append(_line(ring, keyring.next_number(stored) - 1, current.values, used=True))
+    entries, stored, moment = _entries(lines, ring), keys(lines, ring), time.time()
+    current, values = keyring.current(stored), entries[number]["values"]
+    replacements = {name: f"{name}={values[name]}" for name in ring.secrets}
+    replacements[f"{ring.name}@{number}"] = _line(ring, number, values, moment, entries[number]["created"])
+    added_lines = []
+    if current and current.number is not None:
+        created = entries[current.number]["created"]
+        replacements[f"{ring.name}@{current.number}"] = _line(ring, current.number, current.values, moment, created)
+    elif current:
+        added_lines.append(_line(ring, keyring.next_number(stored) - 1, current.values, moment))
     present = {_pair(line)[0] for line in lines}
-    return [*new_lines, *(line for name, line in replacements.items() if name not in present)]
+    added_lines += [line for name, line in replacements.items() if name not in present]
+    return [*(replacements.get(_pair(line)[0], line) for line in lines), *added_lines]
 
 
 def removed(lines: Sequence[str], ring: Ring, number: int) -> list[str]:
@@ -54,18 +59,22 @@ def removed(lines: Sequence[str], ring: Ring, number: int) -> list[str]:
 
 
 def _entries(lines: Sequence[str], ring: Ring) -> dict[int, dict[str, Any]]:
+    """The keys' own lines by their numbers. A line that is not as `_line` writes it counts as none."""
     entries = {}
     for name, text in map(_pair, lines):
-        if match := re.fullmatch(rf"{re.escape(ring.name)}@([1-9]\d*)", name):
-            with suppress(ValueError, KeyError, TypeError):
+        if match := re.fullmatch(rf"{re.escape(ring.name)}@([1-9]\d{{0,8}})", name):
+            with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 document = json.loads(text)
-                if document["values"].keys() == set(ring.secrets):
-                    entries[int(match[1])] = {name: document[name] for name in ("created", "used", "values")}
+                values = {name: document["values"][name] for name in ring.secrets}
+                if all(isinstance(value, str) for value in values.values()):
+                    times = {name: float(document[name]) for name in ("created", "used")}
+                    entries[int(match[1])] = {**times, "values": values}
     return entries
 
 
-def _line(ring: Ring, number: int, values: Mapping[str, str], used: bool, created: float | None = None) -> str:
-    document = {"created": created or round(time.time()), "used": used, "values": dict(values)}
+def _line(ring: Ring, number: int, values: Mapping[str, str], used: float = 0.0, created: float | None = None) -> str:
+    """The line of a key. `used`: when it became the current key, or ceased to be so; 0 if it never was."""
+    document = {"created": created or round(time.time()), "used": round(used, 3), "values": dict(values)}
     return f"{ring.name}@{number}={json.dumps(document)}"
 
 

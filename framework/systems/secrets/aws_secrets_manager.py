@@ -82,19 +82,11 @@ class SecretsManager(Store):
     def value(self, name: str) -> str:
         """The value of the secret, or of a field of one that is a JSON object: `kafka.password` is its field `password`, unless there
         is a secret of that whole name."""
-        text = self._kept_text(name)
-        if text is not None:
-            return text
-        outer, dot, field_name = name.rpartition(".")
-        text = self._kept_text(outer) if dot else None
-        if text is None:
-            self._kept.pop(name, None)  # it may be there the next time
-            self._kept.pop(outer, None)
-            raise self._missing(name, f"has no secret `{self.options.prefix}{name}`")
-        value = _field(text, field_name)
-        if value is None:
-            raise self._missing(name, f"has `{self.options.prefix}{outer}`, which is no JSON object with a text `{field_name}`")
-        return value
+        return self.values([name])[name]
+
+    def values(self, names: Iterable[str]) -> Mapping[str, str]:
+        texts: dict[str, str | None] = {}  # of secrets at one moment, also while others are told to look up again
+        return {name: self._value(name, texts) for name in names}
 
     def forget(self) -> None:
         for name, kept in list(self._kept.items()):
@@ -111,6 +103,23 @@ class SecretsManager(Store):
 
     def remove_key(self, ring: Ring, number: int) -> None:
         AwsRing(self._ask, self.options.prefix, ring).remove(number)
+
+    def _value(self, name: str, texts: dict[str, str | None]) -> str:
+        text = texts.setdefault(name, self._kept_text(name))
+        if text is not None:
+            return text
+        outer, dot, field_name = name.rpartition(".")
+        if dot and outer not in texts:
+            texts[outer] = self._kept_text(outer)
+        text = texts.get(outer) if dot else None
+        if text is None:
+            self._kept.pop(name, None)  # it may be there the next time
+            self._kept.pop(outer, None)
+            raise self._missing(name, f"has no secret `{self.options.prefix}{name}`")
+        value = _field(text, field_name)
+        if value is None:
+            raise self._missing(name, f"has `{self.options.prefix}{outer}`, which is no JSON object with a text `{field_name}`")
+        return value
 
     def _kept_text(self, name: str) -> str | None:
         """The text of a secret, as it was looked up last. All fields of one are of one moment."""

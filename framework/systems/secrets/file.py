@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,28 +55,24 @@ class File(Store):
         return {name: values[name] for name in names}
 
     def add(self, names: Iterable[str]) -> None:
-        path = self._path
-        lines = _lines(path) if path.exists() else []
-        existing_names = {line.partition("=")[0].strip() for line in lines}
-        new_lines = [f"{name}={secrets.token_hex(32)}" for name in dict.fromkeys(names) if name not in existing_names]
-        if new_lines:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with open(
-                os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "a", encoding="utf-8"
-            ) as stream:
-                stream.write("".join(f"\n{line}" for line in new_lines) + "\n")
+        def added(lines: list[str]) -> list[str]:
+            existing_names = {line.partition("=")[0].strip() for line in lines}
+            new_names = [name for name in dict.fromkeys(names) if name not in existing_names]
+            return [*lines, *(f"{name}={secrets.token_hex(32)}" for name in new_names)]
+
+        self._change(added)
 
     def keys(self, ring: Ring) -> tuple[StoredKey, ...]:
         return _file_ring.keys(self._read(ring.secrets[0]) if self._path.exists() else [], ring)
 
     def add_key(self, ring: Ring, number: int, values: Mapping[str, str]) -> None:
-        self._write(_file_ring.added(self._read(ring.secrets[0]) if self._path.exists() else [], ring, number, values))
+        self._change(lambda lines: _file_ring.added(lines, ring, number, values))
 
     def use_key(self, ring: Ring, number: int) -> None:
-        self._write(_file_ring.used(self._read(ring.secrets[0]), ring, number))
+        self._change(lambda lines: _file_ring.used(lines, ring, number))
 
     def remove_key(self, ring: Ring, number: int) -> None:
-        self._write(_file_ring.removed(self._read(ring.secrets[0]), ring, number))
+        self._change(lambda lines: _file_ring.removed(lines, ring, number))
 
     @property
     def _path(self) -> Path:
@@ -92,24 +90,45 @@ class File(Store):
         except UnicodeDecodeError:
             raise SetupError("no-secret", f"{path} is not UTF-8 text", "save it as UTF-8, with lines `NAME=value`") from None
 
-    def _write(self, lines: Iterable[str]) -> None:
-        """Replaces the file, whole or not at all: who reads it sees one key's name with its own password."""
+    def _change(self, change: Callable[[list[str]], list[str]]) -> None:
+        """Changes the file, whole or not at all, while nobody else does: who reads it sees one key's name with its own password."""
         path = self._path.resolve()
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            draft.unlink(missing_ok=True)
-            with open(
-                os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w", encoding="utf-8"
-            ) as stream:
-                stream.write("".join(f"{line}\n" for line in lines))
-                stream.flush()
-                os.fsync(stream.fileno())
-            draft.replace(path)
+            with _alone(path.parent):
+                lines = self._read("") if path.exists() else []
+                new_lines = change(lines)
+                if new_lines != lines:
+                    _replace(path, "".join(f"{line}\n" for line in new_lines))
         except OSError as error:
-            draft.unlink(missing_ok=True)
             message = f"the secrets in {path} cannot be written: {error.strerror}"
             raise SetupError("no-secret", message, "let its owner write it and its folder") from None
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One process at a time changes the secrets in a folder."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _replace(path: Path, text: str) -> None:
+    """Replaces a file by one with the same owner. What a killed process has left goes, too."""
+    for leftover in path.parent.glob(f".{path.name}.*.new"):
+        leftover.unlink()
+    draft = path.with_name(f".{path.name}.{os.getpid()}.new")
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w", encoding="utf-8") as stream:
+        if path.exists() and path.stat().st_uid != os.geteuid():
+            os.fchown(stream.fileno(), path.stat().st_uid, path.stat().st_gid)
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+    draft.replace(path)
 
 
 def _lines(path: Path) -> list[str]:
