@@ -34,6 +34,7 @@ _HEX = "[0-9a-f]"
 _PATTERNS = {
     "attempts": (_HEX * 32,),
     "followers": (f"*-{FOLLOWED}*",),
+    "keys": ("[0-9]*.json", "*.*.lock"),
     "programs": ("versitygw", "go.mod", "go.sum", "lock"),
     "registry": (_HEX * 16,),
     "streams": ("*.lease", "*/*.lease"),

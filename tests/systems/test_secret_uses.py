@@ -1,4 +1,4 @@
-"""Who uses which value of a secret that is replaced from time to time."""
+"""Uses of secrets that are replaced from time to time: which process uses which value."""
 
 from __future__ import annotations
 
