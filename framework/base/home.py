@@ -18,7 +18,7 @@ from typing import TextIO
 from framework.base.errors import SetupError
 
 _MAX_BYTES = 64 << 20  # bytes of a file of the state
-_AGAIN = 0.2  # seconds between two tries to lock a file
+_AGAIN = 0.1  # seconds between two tries to lock a file
 
 _DAGSTER = """\
 telemetry: {enabled: false}
@@ -99,21 +99,23 @@ def lock_file(path: Path) -> TextIO:
 
 @contextmanager
 def turn(path: Path, patience: float = 0.0) -> Iterator[bool]:
-    """Whether no other process has the lock of this file, while the block runs: it waits so many seconds for that."""
-    with lock_file(path) as lock:
-        until = time.monotonic() + patience
-        while not (is_mine := _is_locked(lock)) and time.monotonic() < until:
+    """Waits up to `patience` seconds for the turn that a file stands for. Yields whether this process has it, as the only one of this
+    machine; everybody has it where files cannot be locked."""
+    with usable():
+        lock = lock_file(path)
+    with lock:
+        deadline = time.monotonic() + patience
+        while not (is_ours := _is_locked(lock)) and time.monotonic() < deadline:
             time.sleep(_AGAIN)
-        yield is_mine
+        yield is_ours
 
 
 def _is_locked(lock: TextIO) -> bool:
-    """Locks a file, unless another process has."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # a file system without locks
+    except OSError:
         return True
     return True
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from framework.base.home import turn as turn_of
 from framework.core.rules import attempts
 from framework.core.spark import session, warm, warm_jvm
 from framework.machine import processes
@@ -300,11 +301,11 @@ def test_the_spark_that_starts_is_that_of_pyspark(project: Project, monkeypatch:
 def test_a_turn_ends_with_the_process_that_has_it(tmp_path: Path) -> None:
     """A JVM that still works for it is ended by the follower itself (`test_fencing.py`)."""
     turn = tmp_path / "turn"
-    with attempts.turn(turn, 0) as is_first, attempts.turn(turn, 0.2) as is_second:
+    with turn_of(turn, 0) as is_first, turn_of(turn, 0.2) as is_second:
         assert (is_first, is_second) == (True, False)
-    with suppress(ZeroDivisionError), attempts.turn(turn, 0):
+    with suppress(ZeroDivisionError), turn_of(turn, 0):
         raise ZeroDivisionError
-    with attempts.turn(turn, 0) as is_third:
+    with turn_of(turn, 0) as is_third:
         assert is_third
 
 

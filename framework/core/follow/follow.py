@@ -16,17 +16,18 @@ from functools import partial
 
 from framework.base import amounts, iso_times
 from framework.base.errors import SluiceError, TurnTaken
-from framework.base.home import private
+from framework.base.home import private, turn as turn_of
 from framework.core.context.context import Context
 from framework.core.follow import waiting
 from framework.core.follow.committed import FollowInput
 from framework.core.follow.taken import taken
 from framework.core.iceberg import metadata
 from framework.core.iceberg.commit import Outcome, commit
-from framework.core.rules import attempts, journal
+from framework.core.rules import journal
 from framework.core.sources.changes import NOTHING
 from framework.core.spark import defects
 from framework.plan import Follower, Pipeline
+from framework.systems import secret_uses
 
 KILL_POINTS = (
     "begun",  # a tag says which snapshot is being shown
@@ -92,7 +93,7 @@ def _trouble(pipeline: Pipeline, follower: Follower, error: SluiceError) -> Slui
 
 def _catch_up(context: Context, pipeline: Pipeline, follower: Follower, stopped: Callable[[], bool]) -> Iterator[int]:
     """The number of rows of each step."""
-    with _turn(follower, pipeline) as is_ours:
+    with _turn(follower, pipeline) as is_ours, secret_uses.at_work():
         turn = None
         while not stopped():
             table = metadata.read(pipeline.table.catalog, pipeline.table.identifier)
@@ -163,4 +164,4 @@ def _turn(follower: Follower, pipeline: Pipeline) -> AbstractContextManager[bool
     """Yields whether no other process of this machine lets this follower catch up now. This saves work; it is the follower's own
     `take_turn` that proves that no older rows come after newer ones."""
     file = private("followers") / f"{pipeline.journal_name.replace('/', '-')}-{follower.tag}"
-    return attempts.turn(file, _TURN)
+    return turn_of(file, _TURN)

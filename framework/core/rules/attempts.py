@@ -11,13 +11,11 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
 
-from framework.base.home import home, lock_file, private, usable
+from framework.base.home import home, private
 
 _writer = ""
 _NAME = re.compile(r"[0-9a-f]{32}")  # any other name is no attempt, and never part of a path
-_POLL = 0.1  # seconds
 OLDEST = 24 * 3600  # seconds; no batch of another machine runs longer than this
 
 
@@ -29,27 +27,6 @@ def written_by(lock: str) -> None:
     """Sets the file that is locked by the JVM that writes for this process; an empty path for a JVM that ends with it."""
     global _writer
     _writer = lock
-
-
-@contextmanager
-def turn(path: Path, patience: float) -> Iterator[bool]:
-    """Waits up to `patience` seconds for the turn that a file stands for. Yields whether this process has it, as the only one of this
-    machine."""
-    with usable():
-        file = lock_file(path)
-    with file:
-        deadline = time.monotonic() + patience
-        while not (is_ours := _is_locked(file)) and time.monotonic() < deadline:
-            time.sleep(_POLL)
-        yield is_ours
-
-
-def _is_locked(file: TextIO) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from framework.base.home import home, put, read, usable
+from framework.base.home import home, put, read, turn as turn_of, usable
 from framework.base.patience import CONNECTING, KILLED, STARTING
 from framework.core.rules import attempts
 from framework.machine import processes
@@ -60,7 +60,7 @@ def turn(wait: bool = False) -> Iterator[bool]:
     with usable():
         for path in (place.parent, place):
             path.mkdir(mode=0o700, exist_ok=True)
-    with attempts.turn(place / _TURN, STARTING if wait else 0.0) as is_ours:
+    with turn_of(place / _TURN, STARTING if wait else 0.0) as is_ours:
         yield is_ours
 
 

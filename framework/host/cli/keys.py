@@ -98,10 +98,13 @@ def new(name: str, by_hand: bool, specs: Path, environment: str) -> None:
 
     Example: sluice keys new kafka_login
     """
+    from framework.systems import keyring
+
     rotation = _rotation(specs, environment, name)
     values = {part: _asked(part) for part in rotation.keys.secrets} if by_hand else None
     _tell(rotation.keys, [rotation.new(values)])
-    _specs.echo(f"`{_using(rotation.keys)}` uses it")
+    if keyring.following(rotation.stored()):
+        _specs.echo(f"`{_using(rotation.keys)}` uses it")
 
 
 @command.command()

@@ -31,7 +31,7 @@ class AsideObserver:
 
 
 def observers(plan: Callable[[], Plan]) -> tuple[AsideObserver, ...]:
-    return AsideObserver("alerts", 15.0, plan, _judge, Alerted), AsideObserver("keys", 60.0, plan, _replace, KeysReplaced)
+    return AsideObserver("alerts", 15.0, plan, _judge, Alerted), AsideObserver("keys", 300.0, plan, _replace, KeysReplaced)
 
 
 def _judge(plan: Plan) -> tuple[Sequence[str], Sequence[str]]:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from framework.base.errors import KafkaAway, RegistryAway, SecretsAway, SluiceError
-from framework.base.home import private, turn, usable
+from framework.base.home import private, turn
 from framework.operations.keys.standing import due, ring_of, type_of, users, work_of
 from framework.plan import Plan
 from framework.plan.keys import Keys
@@ -185,7 +185,7 @@ class Rotation:
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        with usable(), turn(private("keys") / f"{self.plan.environment}.{self.keys.name}.lock", _PATIENCE) as is_mine:
+        with turn(private("keys") / f"{self.plan.environment}.{self.keys.name}.lock", _PATIENCE) as is_mine:
             if not is_mine:
                 hint = "`sluice keys list` shows them; try again"
                 raise SluiceError("keys-busy", f"another process changes the keys of {self.keys.name}", hint)
