@@ -23,12 +23,13 @@ class Ring:
 class StoredKey:
     """One of the keys. `values`: its parts by the names of their secrets. `number`: None if the store has only its values, as they
     were put there by hand. `created`: when, in seconds; None if unknown. `used`: of two former keys, the one that was current later has
-    the larger number."""
+    the larger number. `by_hand`: a person has made it elsewhere and handed it over."""
 
     number: int | None
     state: State
     created: float | None
     used: float = 0.0
+    by_hand: bool = False
     values: Mapping[str, str] = field(repr=False)
 
 

@@ -129,6 +129,12 @@ class TestScram:
         assert states(plan) == {1: "former", 2: "current"} and logs_in(plan)
         output = commands.ok("keys", "new", "kafka_login", "--by-hand", given=b"ingest-2\nof somebody else\n")
         assert "key 3 is made, ingest-2" in output
+        rights = locked.rights("ingest-2")
+        assert "key 3 is used" in commands.ok("keys", "rotate", "kafka_login") and logs_in(plan)
+        assert locked.rights("ingest-2") == rights, "what a person has made is used as it is"
+        commands.ok("keys", "rotate", "kafka_login", "--to", "2")
+        assert "make ingest-2 invalid where you made it" in commands.ok("keys", "retire", "kafka_login", "3")
+        assert "ingest-2" in locked.users()
 
     def test_a_user_whose_rights_come_from_elsewhere_is_not_copied(self, commands: Commands, locked: ScramKafka) -> None:
         plan = self.plan(locked)
@@ -183,9 +189,9 @@ class TestScram:
         owner: Any = File if place.endswith("_key") else kafka_type.KafkaLogin
         real: Callable[..., Any] = getattr(owner, place)
 
-        def dying(*arguments: Any) -> Any:
+        def dying(*arguments: Any, **more: Any) -> Any:
             if dies_behind:
-                real(*arguments)
+                real(*arguments, **more)
             raise Died
 
         with monkeypatch.context() as patched:

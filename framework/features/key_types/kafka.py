@@ -65,7 +65,8 @@ class KafkaLogin(KeyType):
             raise ByHand(
                 "no-key", f"there is no key of {work.keys.name} yet", f"`sluice keys new {work.keys.name} --by-hand` asks for it"
             )
-        base = re.sub(r"-\d+$", "", acting.values[name])
+        is_ours = acting.number is not None and acting.number > 1
+        base = re.sub(r"-\d+$", "", acting.values[name]) if is_ours else acting.values[name]
         names = Users(_cluster(work.keys), self._administrator(work, acting)).names() | {key.values[name] for key in stored}
         free_name = next(candidate for place in count(number) if (candidate := f"{base}-{place}") not in names)
         return {name: free_name, password: random.token_urlsafe(_BYTES)}

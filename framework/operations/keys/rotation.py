@@ -85,9 +85,16 @@ class Rotation:
         is_new = key is None
         if key is None:
             key = self._added(stored, given)
+        left = () if key.by_hand else self._put(key, stored, is_new)
+        is_current = any(each.number == key.number and each.state == "current" for each in self.stored())
+        use = "it is the first one, and used at once" if is_current else "nothing uses it yet"
+        return Step(f"key {key.number} is made, {self._type.known_as(key.values)}; {use}", left)
+
+    def _put(self, key: StoredKey, stored: tuple[StoredKey, ...], is_new: bool) -> Sequence[str]:
+        """Makes a key valid and tries it; one that is refused and was not there before is no key any longer."""
         assert key.number is not None
         try:
-            left = () if given else self._type.put(self._work, key.number, key.values, stored)
+            left = self._type.put(self._work, key.number, key.values, stored)
             if not left:
                 self._type.check(self._work, key.values)
         except (KafkaAway, RegistryAway, SecretsAway):  # it may be there already
@@ -96,9 +103,7 @@ class Rotation:
             if is_new:
                 self._withdraw(key, stored)
             raise
-        is_current = any(each.number == key.number and each.state == "current" for each in self.stored())
-        use = "it is the first one, and used at once" if is_current else "nothing uses it yet"
-        return Step(f"key {key.number} is made, {self._type.known_as(key.values)}; {use}", left)
+        return left
 
     def _added(self, stored: tuple[StoredKey, ...], given: Mapping[str, str] | None) -> StoredKey:
         """A key that the store has from now on. What a person made is tried before."""
@@ -111,8 +116,8 @@ class Rotation:
             if any(self._type.known_as(key.values) == name for key in stored):
                 hint = "make another one; a new password of the same name ends the former one at once"
                 raise SluiceError("same-key", f"{name} is a key of {self.keys.name} already", hint)
-        self._store.add_key(self._ring, number, values)
-        return StoredKey(number=number, state="next", created=None, values=values)
+        self._store.add_key(self._ring, number, values, by_hand=given is not None)
+        return StoredKey(number=number, state="next", created=None, by_hand=given is not None, values=values)
 
     def _withdraw(self, key: StoredKey, stored: tuple[StoredKey, ...]) -> None:
         """Takes back a new key that was refused, as far as its system lets us: what stays there is made again by the same number."""
@@ -159,7 +164,10 @@ class Rotation:
             hint = "it looks up the new one at its next login; `--yes` retires the key nevertheless"
             raise SluiceError("key-used", f"key {key.number} of {self.keys.name} is used by {', '.join(used_by)}", hint)
         others = [other for other in stored if other is not key and self._type.known_as(other.values) == name]
-        left = () if others else self._type.remove(self._work, key.number, key.values, stored)
+        if key.by_hand and not self._type.by_hand(self.keys):
+            left: Sequence[str] = (f"make {name} invalid where you made it",)
+        else:
+            left = () if others else self._type.remove(self._work, key.number, key.values, stored)
         self._store.remove_key(self._ring, key.number)
         return Step(f"key {key.number} is retired, {name}", left)
 

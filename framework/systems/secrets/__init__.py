@@ -48,7 +48,7 @@ class Store(ABC):
         """All keys of a ring, by the store itself and not by what was kept to save requests."""
         raise keyring.unwritable(type(self).__module__.rpartition(".")[2])
 
-    def add_key(self, ring: Ring, number: int, values: Mapping[str, str]) -> None:
+    def add_key(self, ring: Ring, number: int, values: Mapping[str, str], by_hand: bool = False) -> None:
         """Adds the next key, which nobody uses yet. The current one gets its number, if it has none."""
         raise NotImplementedError
 

@@ -18,7 +18,7 @@ from framework.systems.keyring import Ring, StoredKey
 
 Ask = Callable[..., Any]
 """Asks Secrets Manager: the name of an action, then its arguments; None if there is no such secret, version or value."""
-_LABEL = "sluice-key-"
+_LABEL, _BY_HAND = "sluice-key-", "-by-hand"
 _NEXT, CURRENT, _PREVIOUS = "AWSPENDING", "AWSCURRENT", "AWSPREVIOUS"
 RIGHTS = ("GetSecretValue", "PutSecretValue", "UpdateSecretVersionStage", "DescribeSecret")
 
@@ -61,27 +61,28 @@ class AwsRing:
             return tuple(replace(key, state="current") if key is alike else key for key in stored)
         return (*stored, current) if current else tuple(stored)
 
-    def add(self, number: int, values: Mapping[str, str]) -> None:
+    def add(self, number: int, values: Mapping[str, str], by_hand: bool) -> None:
         """Adds the next key. A current key without a number gets the one before."""
         current = keyring.current(self.keys())
         for secret, fields in self._fields.items():
             if current and current.number is None:
                 self._move(secret, f"{_LABEL}{number - 1}", self._labelled(secret, CURRENT))
-            self._put(secret, self._text(secret, fields, values), _NEXT, f"{_LABEL}{number}")
+            own_labels = _own(number, by_hand)
+            self._put(secret, self._text(secret, fields, values), _NEXT, *own_labels)
 
     def use(self, number: int) -> None:
         """Makes a key the current one. Fields of others stay as they are now."""
         stored = self.keys()
         current = keyring.current(stored)
-        values = next(key.values for key in stored if key.number == number)
+        key = next(key for key in stored if key.number == number)
         unnumbered = keyring.next_number(stored) - 1 if current and current.number is None else None
         for secret, fields in self._fields.items():
             former, chosen = self._labelled(secret, CURRENT), self._labelled(secret, f"{_LABEL}{number}")
             if unnumbered is not None:
                 self._move(secret, f"{_LABEL}{unnumbered}", former)
-            text = self._text(secret, fields, values)
+            text = self._text(secret, fields, key.values)
             if chosen and self._text_of(secret, chosen) != text:
-                self._put(secret, text, CURRENT, f"{_LABEL}{number}")
+                self._put(secret, text, CURRENT, *_own(number, key.by_hand))
             else:
                 self._move(secret, CURRENT, chosen)
             for version in (former, chosen):
@@ -130,8 +131,10 @@ class AwsRing:
             is_current = is_current and CURRENT in version.labels
             created = max(created, answer["CreatedDate"].timestamp())
         state: keyring.State = "current" if is_current else "next" if _NEXT in labels else "former"
-        ordered_values = {name: values[name] for name in self._ring.secrets}
-        return StoredKey(number=number, state=state, created=created, used=float(_PREVIOUS in labels), values=ordered_values)
+        return StoredKey(
+            number=number, state=state, created=created, used=float(_PREVIOUS in labels), by_hand=f"{label}{_BY_HAND}" in labels,
+            values={name: values[name] for name in self._ring.secrets},
+        )  # fmt: skip
 
     def _text(self, secret: str, fields: Mapping[str, str | None], values: Mapping[str, str]) -> str:
         """The text of a new version: fields of others stay as they are."""
@@ -175,6 +178,12 @@ class AwsRing:
         return SetupError(
             "no-secret", f"Secrets Manager has no secret `{name}`", f"`aws secretsmanager create-secret --name {name}`"
         )
+
+
+def _own(number: int, by_hand: bool) -> tuple[str, ...]:
+    """Our own labels of a key."""
+    label = f"{_LABEL}{number}"
+    return (label, f"{label}{_BY_HAND}") if by_hand else (label,)
 
 
 def _numbers(versions: Iterable[_Version]) -> frozenset[int]:

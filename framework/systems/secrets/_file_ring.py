@@ -20,21 +20,19 @@ def keys(lines: Sequence[str], ring: Ring) -> tuple[StoredKey, ...]:
     for number, entry in sorted(_entries(lines, ring).items()):
         is_current = entry["values"] == present
         state: keyring.State = "current" if is_current else "former" if entry["used"] else "next"
-        numbered.append(
-            StoredKey(number=number, state=state, created=entry["created"], used=entry["used"], values=entry["values"])
-        )
+        numbered.append(StoredKey(number=number, state=state, **entry))
     if present.keys() == set(ring.secrets) and not any(key.state == "current" for key in numbered):
         numbered.append(StoredKey(number=None, state="current", created=None, values=present))
     return tuple(numbered)
 
 
-def added(lines: Sequence[str], ring: Ring, number: int, values: Mapping[str, str]) -> list[str]:
+def added(lines: Sequence[str], ring: Ring, number: int, values: Mapping[str, str], by_hand: bool) -> list[str]:
     """The lines with the next key. A current key without a number gets the one before."""
     new_lines = [line for line in lines if _pair(line)[0] != f"{ring.name}@{number}"]
     current = keyring.current(keys(lines, ring))
     if current and current.number is None:
         new_lines.append(_line(ring, number - 1, current.values, used=time.time()))
-    return [*new_lines, _line(ring, number, values)]
+    return [*new_lines, _line(ring, number, values, by_hand=by_hand)]
 
 
 def used(lines: Sequence[str], ring: Ring, number: int) -> list[str]:
@@ -42,11 +40,10 @@ def used(lines: Sequence[str], ring: Ring, number: int) -> list[str]:
     entries, stored, moment = _entries(lines, ring), keys(lines, ring), time.time()
     current, values = keyring.current(stored), entries[number]["values"]
     replacements = {name: f"{name}={values[name]}" for name in ring.secrets}
-    replacements[f"{ring.name}@{number}"] = _line(ring, number, values, moment, entries[number]["created"])
+    replacements[f"{ring.name}@{number}"] = _line(ring, number, **{**entries[number], "used": moment})
     added_lines = []
     if current and current.number is not None:
-        created = entries[current.number]["created"]
-        replacements[f"{ring.name}@{current.number}"] = _line(ring, current.number, current.values, moment, created)
+        replacements[f"{ring.name}@{current.number}"] = _line(ring, current.number, **{**entries[current.number], "used": moment})
     elif current:
         added_lines.append(_line(ring, keyring.next_number(stored) - 1, current.values, moment))
     present = {_pair(line)[0] for line in lines}
@@ -68,14 +65,16 @@ def _entries(lines: Sequence[str], ring: Ring) -> dict[int, dict[str, Any]]:
                 values = {name: document["values"][name] for name in ring.secrets}
                 if all(isinstance(value, str) for value in values.values()):
                     times = {name: float(document[name]) for name in ("created", "used")}
-                    entries[int(match[1])] = {**times, "values": values}
+                    entries[int(match[1])] = {**times, "values": values, "by_hand": bool(document.get("by_hand"))}
     return entries
 
 
-def _line(ring: Ring, number: int, values: Mapping[str, str], used: float = 0.0, created: float | None = None) -> str:
+def _line(
+    ring: Ring, number: int, values: Mapping[str, str], used: float = 0.0, created: float | None = None, by_hand: bool = False
+) -> str:
     """The line of a key. `used`: when it became the current key, or ceased to be so; 0 if it never was."""
     document = {"created": created or round(time.time()), "used": round(used, 3), "values": dict(values)}
-    return f"{ring.name}@{number}={json.dumps(document)}"
+    return f"{ring.name}@{number}={json.dumps({**document, **({'by_hand': True} if by_hand else {})})}"
 
 
 def _pair(line: str) -> tuple[str, str]:

@@ -95,8 +95,8 @@ class SecretsManager(Store):
     def keys(self, ring: Ring) -> tuple[StoredKey, ...]:
         return AwsRing(self._ask, self.options.prefix, ring).keys()
 
-    def add_key(self, ring: Ring, number: int, values: Mapping[str, str]) -> None:
-        AwsRing(self._ask, self.options.prefix, ring).add(number, values)
+    def add_key(self, ring: Ring, number: int, values: Mapping[str, str], by_hand: bool = False) -> None:
+        AwsRing(self._ask, self.options.prefix, ring).add(number, values, by_hand)
 
     def use_key(self, ring: Ring, number: int) -> None:
         AwsRing(self._ask, self.options.prefix, ring).use(number)

@@ -65,8 +65,8 @@ class File(Store):
     def keys(self, ring: Ring) -> tuple[StoredKey, ...]:
         return _file_ring.keys(self._read(ring.secrets[0]) if self._path.exists() else [], ring)
 
-    def add_key(self, ring: Ring, number: int, values: Mapping[str, str]) -> None:
-        self._change(lambda lines: _file_ring.added(lines, ring, number, values))
+    def add_key(self, ring: Ring, number: int, values: Mapping[str, str], by_hand: bool = False) -> None:
+        self._change(lambda lines: _file_ring.added(lines, ring, number, values, by_hand))
 
     def use_key(self, ring: Ring, number: int) -> None:
         self._change(lambda lines: _file_ring.used(lines, ring, number))
