@@ -43,7 +43,8 @@ class TableFacts:
     `trouble`: what keeps it from its work; `unanswered`: all of it is that Kafka or the catalog does not answer now. `followers`: those of
     the table, by their titles. `exports`: for how many seconds a file of each export with a schedule has been due. `grown(name, seconds)`:
     how much a sum of its batches has grown in these last seconds. `counted(where, seconds)`: its rows of these last seconds for which a
-    condition holds. `lasted(name, holds)`: for how many seconds something has held, each time that it was asked.
+    condition holds. `lasted(name, holds)`: for how many seconds something has held, each time that it was asked. `keys()`: for how many
+    seconds a key may still be used, by the name of its document.
     """
 
     pipeline: Pipeline
@@ -58,6 +59,7 @@ class TableFacts:
     grown: Callable[[str, float], float | None]
     counted: Callable[[str, float], int | None]
     lasted: Callable[[str, bool], float]
+    keys: Callable[[], Mapping[str, float]]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -205,21 +205,23 @@ def test_an_incident_of_long_ago_does_not_hide_a_new_one() -> None:
 
 
 def test_what_cannot_be_known_begins_and_ends_nothing(tmp_path: Path) -> None:
-    (pipeline, _) = planned(1).pipelines
+    plan = planned(1)
+    (pipeline, _) = plan.pipelines
     away = CatalogAway("catalog-unreachable", "the catalog `lake` cannot be read", "")
     for trouble in (away, SetupError("no-secret", "there is no secret `lake`", "")):
         progress = PipelineProgress(pipeline=pipeline.name, table=pipeline.table.identifier, trouble=trouble, is_unread=True)
-        facts = facts_of(status_from(pipeline, progress, RunRecord(), None, START), Memory())
+        facts = facts_of(plan, status_from(pipeline, progress, RunRecord(), None, START), Memory())
         assert facts.late is None and facts.followers is None
         assert facts.grown("rows", 600) is None and facts.counted("true", 600) is None
 
 
 def test_messages_quote_no_value_of_a_row() -> None:
-    (pipeline, _) = planned(1).pipelines
+    plan = planned(1)
+    (pipeline, _) = plan.pipelines
     progress = PipelineProgress(
         pipeline=pipeline.name, table=pipeline.table.identifier, trouble=Transient("select-failed", "The value 'jane'", "")
     )
-    facts = facts_of(status_from(pipeline, progress, RunRecord(), None, START), Memory())
+    facts = facts_of(plan, status_from(pipeline, progress, RunRecord(), None, START), Memory())
     failing = COMPONENTS.conditions.load("failing").plan_condition(None, pipeline.where, [pipeline], None)
     assert failing.judge(failing, facts) == "failing: select-failed"
 

@@ -141,4 +141,4 @@ def _says(alert: Planned) -> Iterator[str]:
         yield f"again every {duration(alert.repeat_every)}"
 
 
-KIND = Kind(Alert, plan_alerts, needs=("pipeline", "catalog", "mail", "export"))
+KIND = Kind(Alert, plan_alerts, needs=("pipeline", "catalog", "mail", "export", "keys"))

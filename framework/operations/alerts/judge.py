@@ -84,7 +84,7 @@ class _AlertsLook:
         self._result = Judgement()
 
     def judgement(self, sends: bool) -> Judgement:
-        facts = {status.pipeline.name: facts_of(status, self._memory) for status in self._statuses}
+        facts = {status.pipeline.name: facts_of(self._plan, status, self._memory) for status in self._statuses}
         for alert in self._alerts:
             for pipeline in alert.pipelines:
                 self._judge(alert, facts[pipeline.name])
