@@ -21,7 +21,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from framework.base.errors import KafkaAway, SluiceError
+from framework.base.errors import SluiceError
 from framework.base.patience import KAFKA
 from framework.core.kafka.cluster import unreachable
 from framework.plan import Cluster
@@ -128,9 +128,8 @@ def wait_for_login(cluster: Cluster, settings: Mapping[str, Any]) -> None:
         except KafkaException as error:
             admin.poll(0)
             login_errors = [each for each in errors if each.name() == "_AUTHENTICATION"]
-            failure = unreachable(cluster, login_errors[0] if login_errors else error.args[0])
-            if time.monotonic() > deadline or (isinstance(failure, KafkaAway) and not login_errors):
-                raise failure from None
+            if time.monotonic() > deadline:
+                raise unreachable(cluster, login_errors[0] if login_errors else error.args[0]) from None
         time.sleep(_PAUSE)
 
 
