@@ -33,9 +33,16 @@ class Use:
     digest: str
 
 
-def note_nothing() -> None:
-    """This process notes nothing from now on: it uses secrets to replace them, and ends."""
+@contextmanager
+def unnoted() -> Iterator[None]:
+    """Inside the block this process notes nothing: it uses secrets to replace them, and ends."""
+    was_recording = _recording.is_set()
     _recording.clear()
+    try:
+        yield
+    finally:
+        if was_recording:
+            _recording.set()
 
 
 def note(values: Mapping[str, str]) -> None:

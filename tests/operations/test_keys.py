@@ -18,7 +18,7 @@ from framework.features.key_types import kafka as kafka_type
 from framework.operations.keys.due import replace_due
 from framework.operations.keys.rotation import Rotation
 from framework.plan import Plan, SecretRef
-from framework.systems import keyring
+from framework.systems import keyring, secret_uses
 from framework.systems.keyring import StoredKey
 from framework.systems.secrets import reveal
 from framework.systems.secrets.file import File
@@ -51,8 +51,9 @@ def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScramKafka]:
 
 
 @pytest.fixture
-def commands(own_folder: Path) -> Commands:
-    return Commands()
+def commands(own_folder: Path) -> Iterator[Commands]:
+    with secret_uses.unnoted():  # this process looks at secrets, and is none that works with them
+        yield Commands()
 
 
 def keys_of(plan: Plan) -> list[StoredKey]:

@@ -135,7 +135,7 @@ def rotate(name: str | None, to: int | None, placed: bool, due: bool, specs: Pat
     from framework.operations.keys.due import replace_due
     from framework.systems import secret_uses
 
-    secret_uses.note_nothing()
+    click.get_current_context().with_resource(secret_uses.unnoted())
     plan = _specs.plan_without_registries(specs, environment)
     replaced = replace_due(plan, [_chosen(plan, name).name] if name else [])
     for line in (*replaced.lines, *replaced.lasting) or (["no key is due"] if not replaced.failures else []):
@@ -175,7 +175,7 @@ def _rotation(specs: Path, environment: str, name: str) -> Rotation:
     from framework.operations.keys.rotation import Rotation
     from framework.systems import secret_uses
 
-    secret_uses.note_nothing()
+    click.get_current_context().with_resource(secret_uses.unnoted())
     plan = _specs.plan_without_registries(specs, environment)
     return Rotation(plan, _chosen(plan, name))
 
