@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
