@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from framework.base.errors import SetupError
-
 State = Literal["next", "current", "former"]
 
 
@@ -50,8 +48,8 @@ def former(keys: Iterable[StoredKey]) -> list[StoredKey]:
 def is_taken_back(keys: Iterable[StoredKey]) -> bool:
     """Whether somebody went back to an older key."""
     keys = list(keys)
-    now_used = current(keys)
-    return now_used is not None and any((key.number or 0) > (now_used.number or 0) for key in former(keys) if now_used.number)
+    number = next((key.number for key in keys if key.state == "current"), None)
+    return number is not None and any((key.number or 0) > number for key in former(keys))
 
 
 def acting(keys: Iterable[StoredKey]) -> StoredKey | None:
@@ -64,13 +62,6 @@ def next_number(keys: Iterable[StoredKey]) -> int:
     """The number of a key that is made now. A key without a number will have the one before it."""
     keys = list(keys)
     return max((key.number or 0 for key in keys), default=0) + sum(key.number is None for key in keys) + 1
-
-
-def unwritable(store: str) -> SetupError:
-    return SetupError(
-        "keys-need-a-store", f"keys cannot be replaced in `store: {store}`, which nothing can write",
-        "write `store: file` or `store: aws_secrets_manager` in the document `secrets`",
-    )  # fmt: skip
 
 
 def age_order(keys: Iterable[StoredKey], key: StoredKey) -> int:

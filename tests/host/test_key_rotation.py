@@ -1,4 +1,4 @@
-"""Work goes on while its keys are replaced: no row is lost or doubled, and no batch fails beyond one login that is tried again."""
+"""A stream works while its keys are replaced: no row is lost or doubled, and no batch fails beyond one login that is tried again."""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ from framework.host.plans import parts
 from framework.operations.alerts import memory as memories
 from framework.operations.alerts.facts import facts_of
 from framework.operations.alerts.judge import Judgement, judge
+from framework.operations.alerts.key_ends import KeyEnds
 from framework.operations.alerts.memory import Memory
 from framework.operations.observe.progress import PipelineProgress
 from framework.operations.observe.status import status_from
@@ -210,7 +211,7 @@ def test_what_cannot_be_known_begins_and_ends_nothing(tmp_path: Path) -> None:
     away = CatalogAway("catalog-unreachable", "the catalog `lake` cannot be read", "")
     for trouble in (away, SetupError("no-secret", "there is no secret `lake`", "")):
         progress = PipelineProgress(pipeline=pipeline.name, table=pipeline.table.identifier, trouble=trouble, is_unread=True)
-        facts = facts_of(plan, status_from(pipeline, progress, RunRecord(), None, START), Memory())
+        facts = facts_of(status_from(pipeline, progress, RunRecord(), None, START), Memory(), KeyEnds(plan))
         assert facts.late is None and facts.followers is None
         assert facts.grown("rows", 600) is None and facts.counted("true", 600) is None
 
@@ -221,7 +222,7 @@ def test_messages_quote_no_value_of_a_row() -> None:
     progress = PipelineProgress(
         pipeline=pipeline.name, table=pipeline.table.identifier, trouble=Transient("select-failed", "The value 'jane'", "")
     )
-    facts = facts_of(plan, status_from(pipeline, progress, RunRecord(), None, START), Memory())
+    facts = facts_of(status_from(pipeline, progress, RunRecord(), None, START), Memory(), KeyEnds(plan))
     failing = COMPONENTS.conditions.load("failing").plan_condition(None, pipeline.where, [pipeline], None)
     assert failing.judge(failing, facts) == "failing: select-failed"
 

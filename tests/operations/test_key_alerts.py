@@ -11,6 +11,7 @@ import pytest
 
 from framework.operations.alerts import key_ends
 from framework.operations.alerts.judge import Judgement, judge
+from framework.operations.alerts.key_ends import KeyEnds
 from framework.operations.keys.rotation import Rotation
 from framework.plan import Plan
 from tests.support.alerting import ORDERS, alert
@@ -74,5 +75,5 @@ def test_a_key_of_a_cluster_is_one_of_its_tables() -> None:
     specs = SPECS.replace("---\ncatalog: lake", f"{security}\n---\ncatalog: lake", 1)
     keys = "---\nkeys: login\nof: kafka\nsecret: kafka\nrotate_every: 30d\n"
     plan = write(specs + keys, {"kafka_key": "a", "kafka_secret": "b"})
-    left = [key_ends.seconds_left(plan, pipeline, time.time()) for pipeline in plan.pipelines]
+    left = [KeyEnds(plan).seconds_left(pipeline, time.time()) for pipeline in plan.pipelines]
     assert left == [{"login": 0.0}, {"login": 0.0}], "of unknown age"

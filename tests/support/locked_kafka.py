@@ -19,6 +19,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from framework.core.kafka.users import of_user
 from framework.machine.services import kafka, process
 from framework.machine.services.ports import free_port
 
@@ -72,11 +73,7 @@ class LockedKafka:
     def rights(self, user: str = USER) -> set[tuple[str, str]]:
         """A user's current rights, by topic."""
         admin = AdminClient({"bootstrap.servers": self.open})
-        any_filter: Any = AclBindingFilter  # its stubs know no None
-        all_bindings = any_filter(
-            *(ResourceType.ANY, None, ResourcePatternType.ANY, f"User:{user}", None, AclOperation.ANY, AclPermissionType.ANY)
-        )
-        allowed_bindings: Any = admin.describe_acls(all_bindings).result()
+        allowed_bindings: Any = admin.describe_acls(of_user(f"User:{user}")).result()
         return {(binding.name, binding.operation.name) for binding in allowed_bindings}
 
 

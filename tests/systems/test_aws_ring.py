@@ -15,7 +15,7 @@ from framework.plan import SecretStore
 from framework.plan.secret import SecretRef
 from framework.systems import keyring, secrets
 from framework.systems.keyring import Ring
-from framework.systems.secrets import open_store, reveal
+from framework.systems.secrets import open_key_store, reveal
 from framework.systems.secrets.aws_secrets_manager import Options
 
 pytestmark = pytest.mark.slow
@@ -50,7 +50,7 @@ def values(ring: Ring, number: int) -> Mapping[str, str]:
 
 
 def states(store: SecretStore, ring: Ring) -> dict[int | None, str]:
-    return {key.number: key.state for key in open_store(store).keys(ring)}
+    return {key.number: key.state for key in open_key_store(store).keys(ring)}
 
 
 def login(store: SecretStore, ring: Ring) -> list[str]:
@@ -68,7 +68,7 @@ def labels(manager: Any, secret: str) -> dict[str, str]:
 
 @BOTH
 def test_a_key_is_added_used_taken_back_and_removed(ring: Ring, store: SecretStore, manager: Any) -> None:
-    opened = open_store(store)
+    opened = open_key_store(store)
     (only_key,) = opened.keys(ring)
     assert (only_key.number, only_key.state, dict(only_key.values)) == (None, "current", values(ring, 1)) and only_key.created
     opened.add_key(ring, 2, values(ring, 2))
@@ -88,7 +88,7 @@ def test_a_key_is_added_used_taken_back_and_removed(ring: Ring, store: SecretSto
 
 
 def test_aws_own_labels_say_which_key_counts(store: SecretStore, manager: Any) -> None:
-    opened = open_store(store)
+    opened = open_key_store(store)
     opened.add_key(FIELDS, 2, values(FIELDS, 2))
     assert json.loads(labels(manager, "kafka")["AWSPENDING"]) == {"key": "u2", "secret": "p2", "more": "stays"}
     opened.use_key(FIELDS, 2)
@@ -101,7 +101,7 @@ def test_aws_own_labels_say_which_key_counts(store: SecretStore, manager: Any) -
 def test_one_that_dies_between_two_requests_is_brought_to_its_end(
     ring: Ring, store: SecretStore, manager: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = open_store(store)
+    opened = open_key_store(store)
     assert isinstance(opened, secrets.Store)
     real = opened._ask  # type: ignore[attr-defined]
     changes = ("put_secret_value", "update_secret_version_stage")
@@ -137,7 +137,7 @@ def test_one_that_dies_between_two_requests_is_brought_to_its_end(
 
 
 def test_a_secret_that_is_not_there_and_one_without_fields(store: SecretStore, manager: Any) -> None:
-    opened = open_store(store)
+    opened = open_key_store(store)
     with pytest.raises(SetupError) as error:
         opened.keys(Ring(name="other", secrets=("other",)))
     assert error.value.code == "no-secret" and "create-secret --name sluice/keys/other" in error.value.hint
@@ -149,8 +149,8 @@ def test_a_secret_that_is_not_there_and_one_without_fields(store: SecretStore, m
 
 def test_fields_of_a_secret_are_of_one_moment(store: SecretStore, manager: Any) -> None:
     assert reveal(SecretRef("kafka.key"), store) == "u1"
-    open_store(store).add_key(FIELDS, 2, values(FIELDS, 2))
-    open_store(store).use_key(FIELDS, 2)
+    open_key_store(store).add_key(FIELDS, 2, values(FIELDS, 2))
+    open_key_store(store).use_key(FIELDS, 2)
     assert reveal(SecretRef("kafka.secret"), store) == "p1", "the password of the name that was looked up before"
     secrets.forget(store)
     assert reveal(SecretRef("kafka.secret"), store) == "p2" and reveal(SecretRef("kafka.key"), store) == "u2"

@@ -15,7 +15,7 @@ from framework.host.plans import make
 from framework.plan import SecretStore
 from framework.plan.secret import SecretRef
 from framework.systems.keyring import Ring
-from framework.systems.secrets import file, open_store, reveal
+from framework.systems.secrets import file, open_key_store, reveal
 
 
 def in_file(path: str) -> SecretStore:
@@ -48,13 +48,14 @@ def test_two_processes_that_change_a_file_lose_nothing_of_each_other() -> None:
     kept(Path(".sluice/secrets"), "a=1\nb=1\n")
     code = (
         "import sys; from framework.plan import SecretStore; from framework.systems.keyring import Ring; "
-        "from framework.systems.secrets import file, open_store; "
-        "store = open_store(SecretStore('file', file.Options('.sluice/secrets'))); ring = Ring(name=sys.argv[1], secrets=(sys.argv[1],))\n"
-        "for number in range(2, 40): store.add_key(ring, number, {sys.argv[1]: str(number)}); store.use_key(ring, number)"
+        "from framework.systems.secrets import file, open_key_store; "
+        "store = open_key_store(SecretStore('file', file.Options('.sluice/secrets'))); name = sys.argv[1]; "
+        "ring = Ring(name=name, secrets=(name,))\n"
+        "for number in range(2, 40): store.add_key(ring, number, {name: str(number)}); store.use_key(ring, number)"
     )
     processes = [subprocess.Popen([sys.executable, "-c", code, name]) for name in "ab"]
     assert [process.wait(60) for process in processes] == [0, 0]
-    store = open_store(FILE)
+    store = open_key_store(FILE)
     for name in "ab":
         keys = store.keys(Ring(name=name, secrets=(name,)))
         assert [key.number for key in keys] == list(range(1, 40)) and reveal(SecretRef(name), FILE) == "39"

@@ -51,8 +51,7 @@ class Users:
             self._admin.describe_cluster(include_authorized_operations=True, request_timeout=KAFKA).result
         ).authorized_operations
         if not {AclOperation.ALTER, AclOperation.DESCRIBE} <= set(answer or ()):
-            message = f"Kafka at {self.cluster.bootstrap} does not let the login make and delete users"
-            raise SluiceError("kafka-refused", message, _RIGHT)
+            raise self._refused()
 
     def names(self) -> frozenset[str]:
         """The users that log in by SCRAM. All are asked for, since a name that is missing is an error."""
@@ -109,10 +108,12 @@ class Users:
 
     def _failed(self, error: KafkaException) -> SluiceError:
         if error.args[0].name().endswith("AUTHORIZATION_FAILED"):  # its text is a whole request
-            return SluiceError(
-                "kafka-refused", f"Kafka at {self.cluster.bootstrap} does not let the login make and delete users", _RIGHT
-            )
+            return self._refused()
         return unreachable(self.cluster, error.args[0])
+
+    def _refused(self) -> SluiceError:
+        message = f"Kafka at {self.cluster.bootstrap} does not let the login make and delete users"
+        return SluiceError("kafka-refused", message, _RIGHT)
 
 
 def wait_for_login(cluster: Cluster, settings: Mapping[str, Any]) -> None:

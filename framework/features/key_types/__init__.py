@@ -3,15 +3,16 @@
 A type's file has `Options`, its options in the document; and `TYPE`, its class.
 
 *Guarantee* A key is kept in the store of secrets before a system takes it, and the system no longer takes it before the store forgets it:
-after a kill, the same step again goes on. `make`, `put` and `remove` can be repeated.
+after a kill, the same step continues. `make`, `put` and `remove` can be repeated.
 """
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, ClassVar, TypeAlias
 
 from framework.base.errors import Problem, SluiceError, Where
@@ -40,10 +41,6 @@ class KeyWork:
     secrets: SecretStore
 
 
-class ByHand(SluiceError):
-    """A key that a person has to make elsewhere and hand over."""
-
-
 class KeyType(ABC):
     """A type of keys. Its methods take a key's values by the names of their secrets, in the order of `Keys.secrets`."""
 
@@ -61,7 +58,7 @@ class KeyType(ABC):
 
     @abstractmethod
     def make(self, work: KeyWork, number: int, stored: Sequence[StoredKey]) -> Mapping[str, str]:
-        """The values of a new key, beside those that are stored. Raises `ByHand` where only a person can make one."""
+        """The values of a new key, beside those that are stored. Raises an error where only a person can make one."""
 
     def put(self, work: KeyWork, number: int, values: Mapping[str, str], stored: Sequence[StoredKey]) -> Sequence[str]:
         """Makes the key valid where it is used. Returns what is left to a person, as lines to print."""
@@ -74,9 +71,24 @@ class KeyType(ABC):
         """Makes a key invalid. Returns what is left to a person, as lines to print."""
         return ()
 
-    @abstractmethod
     def known_as(self, values: Mapping[str, str]) -> str:
-        """The name of a key where it is used: nothing secret."""
+        """The name of a key where it is used: nothing secret. Of a login, it is its first part."""
+        return next(iter(values.values()))
+
+
+def made_by_hand(keys: Keys, what: str, resource: str) -> SluiceError:
+    """The error that only a person can make the next key."""
+    hint = f"at Confluent: `confluent api-key create --resource <{resource}> --service-account <account>`; "
+    return SluiceError("made-by-hand", what, f"{hint}then `sluice keys new {keys.name} --by-hand` asks for it")
+
+
+def deleted_by_hand(name: str) -> str:
+    return f"delete the key {name} where it was made; at Confluent: `confluent api-key delete {name}`"
+
+
+def free_name(base: str, number: int, taken_names: Set[str]) -> str:
+    """The first name `base-N` from a number on that nobody has."""
+    return next(name for place in count(number) if (name := f"{base}-{place}") not in taken_names)
 
 
 def of_cluster(
@@ -88,7 +100,7 @@ def of_cluster(
         draft.problems.append(Problem(where, "unused-keys", *unused))
         return None
     (cluster, names), *_ = matches
-    logins = [each for other in draft.clusters.values() for each in (_kafka_login(other), _registry_login(other)) if each]
+    logins = [each for other in draft.clusters.values() for each in (kafka_login(other), registry_login(other)) if each]
     users = [each for each in logins if {value.name for value in each if isinstance(value, SecretRef)} & set(names)]
     if len(users) > 1:
         message = f"{len(users)} logins use the secrets {' and '.join(names)}, and a new key would be made for one of them"
@@ -97,11 +109,11 @@ def of_cluster(
     return Opened(secrets=names, cluster=cluster)
 
 
-def _kafka_login(cluster: Cluster) -> Login:
+def kafka_login(cluster: Cluster) -> Login:
     return cluster.security.username, cluster.security.password
 
 
-def _registry_login(cluster: Cluster) -> Login | None:
+def registry_login(cluster: Cluster) -> Login | None:
     return (cluster.registry_auth.username, cluster.registry_auth.password) if cluster.registry_auth else None
 
 

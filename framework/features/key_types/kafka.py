@@ -6,12 +6,20 @@ import re
 import secrets as random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import Any
 
 from framework.base.errors import SluiceError, Where
 from framework.documents.draft import Draft
-from framework.features.key_types import ByHand, KeyType, KeyWork, Opened, of_cluster
+from framework.features.key_types import (
+    KeyType,
+    KeyWork,
+    Opened,
+    deleted_by_hand,
+    free_name,
+    kafka_login,
+    made_by_hand,
+    of_cluster,
+)
 from framework.language.options import OptionGroup, option
 from framework.plan import Cluster, SecretRef
 from framework.plan.keys import Keys
@@ -45,7 +53,7 @@ class KafkaLogin(KeyType):
     def opens(self, secret: str, options: Any, where: Where, draft: Draft) -> Opened | None:
         hint = f'write `username: "${{secret:{secret}_key}}"` and `password: "${{secret:{secret}_secret}}"` under `security` of the cluster'
         unused = f"no cluster logs in to Kafka by secrets of `{secret}`", hint
-        return of_cluster(secret, where, draft, lambda cluster: (cluster.security.username, cluster.security.password), unused)
+        return of_cluster(secret, where, draft, kafka_login, unused)
 
     def by_hand(self, keys: Keys) -> bool:
         return not (_cluster(keys).security.mechanism or "").startswith("SCRAM")
@@ -55,21 +63,17 @@ class KafkaLogin(KeyType):
 
         name, password = work.keys.secrets
         if self.by_hand(work.keys):
-            raise ByHand(
-                "made-by-hand", f"a key of `mechanism: {_cluster(work.keys).security.mechanism}` is made where the cluster's users are",
-                f"at Confluent: `confluent api-key create --resource <cluster> --service-account <account>`; "
-                f"then `sluice keys new {work.keys.name} --by-hand` asks for it",
-            )  # fmt: skip
+            mechanism = _cluster(work.keys).security.mechanism
+            raise made_by_hand(work.keys, f"a key of `mechanism: {mechanism}` is made where the cluster's users are", "cluster")
         acting = keyring.acting(stored)
         if acting is None:
-            raise ByHand(
+            raise SluiceError(
                 "no-key", f"there is no key of {work.keys.name} yet", f"`sluice keys new {work.keys.name} --by-hand` asks for it"
             )
         is_ours = acting.number is not None and acting.number > 1
         base = re.sub(r"-\d+$", "", acting.values[name]) if is_ours else acting.values[name]
         names = Users(_cluster(work.keys), self._administrator(work, acting)).names() | {key.values[name] for key in stored}
-        free_name = next(candidate for place in count(number) if (candidate := f"{base}-{place}") not in names)
-        return {name: free_name, password: random.token_urlsafe(_BYTES)}
+        return {name: free_name(base, number, names), password: random.token_urlsafe(_BYTES)}
 
     def put(self, work: KeyWork, number: int, values: Mapping[str, str], stored: Sequence[StoredKey]) -> Sequence[str]:
         from framework.core.kafka.users import Users
@@ -93,12 +97,9 @@ class KafkaLogin(KeyType):
 
         name = self.known_as(values)
         if self.by_hand(work.keys):
-            return (f"delete the key {name} where it was made; at Confluent: `confluent api-key delete {name}`",)
+            return (deleted_by_hand(name),)
         Users(_cluster(work.keys), self._administrator(work, keyring.acting(stored))).delete(name)
         return ()
-
-    def known_as(self, values: Mapping[str, str]) -> str:
-        return next(iter(values.values()))
 
     def _administrator(self, work: KeyWork, acting: StoredKey | None) -> Mapping[str, Any]:
         """The settings of an administrator's login: that of `admin`, or of the key itself."""

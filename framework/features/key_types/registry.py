@@ -8,10 +8,9 @@ from typing import Any
 
 from framework.base.errors import Where
 from framework.documents.draft import Draft
-from framework.features.key_types import ByHand, KeyType, KeyWork, Login, Opened, of_cluster
+from framework.features.key_types import KeyType, KeyWork, Opened, deleted_by_hand, made_by_hand, of_cluster, registry_login
 from framework.language.options import OptionGroup
 from framework.messages.registry.client import Registry
-from framework.plan import Cluster
 from framework.plan.keys import Keys
 from framework.systems.keyring import StoredKey
 
@@ -27,17 +26,13 @@ class RegistryLogin(KeyType):
     def opens(self, secret: str, options: Any, where: Where, draft: Draft) -> Opened | None:
         hint = f'write `registry_auth: {{username: "${{secret:{secret}_key}}", password: "${{secret:{secret}_secret}}"}}` in the cluster'
         unused = f"no cluster logs in to a registry by secrets of `{secret}`", hint
-        return of_cluster(secret, where, draft, _login, unused)
+        return of_cluster(secret, where, draft, registry_login, unused)
 
     def by_hand(self, keys: Keys) -> bool:
         return True
 
     def make(self, work: KeyWork, number: int, stored: Sequence[StoredKey]) -> Mapping[str, str]:
-        raise ByHand(
-            "made-by-hand", "a key of a schema registry is made where its users are",
-            f"at Confluent: `confluent api-key create --resource <registry> --service-account <account>`; "
-            f"then `sluice keys new {work.keys.name} --by-hand` asks for it",
-        )  # fmt: skip
+        raise made_by_hand(work.keys, "a key of a schema registry is made where its users are", "registry")
 
     def check(self, work: KeyWork, values: Mapping[str, str]) -> None:
         assert work.keys.cluster is not None
@@ -45,15 +40,7 @@ class RegistryLogin(KeyType):
         Registry(work.keys.cluster, work.secrets, other_login=(name, password)).subjects(1)  # any request that needs a login
 
     def remove(self, work: KeyWork, number: int, values: Mapping[str, str], stored: Sequence[StoredKey]) -> Sequence[str]:
-        name = self.known_as(values)
-        return (f"delete the key {name} where it was made; at Confluent: `confluent api-key delete {name}`",)
-
-    def known_as(self, values: Mapping[str, str]) -> str:
-        return next(iter(values.values()))
-
-
-def _login(cluster: Cluster) -> Login | None:
-    return (cluster.registry_auth.username, cluster.registry_auth.password) if cluster.registry_auth else None
+        return (deleted_by_hand(self.known_as(values)),)
 
 
 TYPE = RegistryLogin()

@@ -5,12 +5,11 @@ from __future__ import annotations
 import secrets as random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 from framework.base.errors import Where
 from framework.documents.draft import Draft
-from framework.features.key_types import KeyType, KeyWork, Opened
+from framework.features.key_types import KeyType, KeyWork, Opened, free_name
 from framework.language.options import OptionGroup, option
 from framework.systems.keyring import StoredKey
 
@@ -35,11 +34,7 @@ class ServeLogin(KeyType):
     def make(self, work: KeyWork, number: int, stored: Sequence[StoredKey]) -> Mapping[str, str]:
         name, secret = work.keys.secrets
         taken_names = {key.values[name] for key in stored}
-        clients = (f"{work.keys.options.client}-{place}" for place in count(number))
-        return {name: next(client for client in clients if client not in taken_names), secret: random.token_urlsafe(_BYTES)}
-
-    def known_as(self, values: Mapping[str, str]) -> str:
-        return next(iter(values.values()))
+        return {name: free_name(work.keys.options.client, number, taken_names), secret: random.token_urlsafe(_BYTES)}
 
 
 TYPE = ServeLogin()

@@ -1,4 +1,4 @@
-"""A login, or another key, that is replaced from time to time while work goes on.
+"""A login, or another key, that is replaced from time to time without a stop.
 
 A new key is made and tried before anything uses it. What runs takes it at its next login, and former keys stay valid for what still
 uses them. `sluice stream` and Dagster's sensor `Keys` replace keys that are due, `sluice keys` does each step. The values are in the store
@@ -20,7 +20,7 @@ from framework.language.scalars import Duration, Name
 from framework.plan import PlannedDocument
 from framework.plan.keys import Keys as Planned
 from framework.plan.text import duration
-from framework.systems.secrets import STORES
+from framework.systems.secrets import keeps_keys
 
 EXAMPLE = """\
 keys: kafka_login
@@ -71,7 +71,7 @@ def plan_keys(draft: Draft, documents: tuple[Keys, ...]) -> None:
 
 
 def _can_be_kept(draft: Draft, spec: Keys, key_type: KeyType) -> bool:
-    if not STORES.load(draft.secrets.type).STORE.keeps_keys:
+    if not keeps_keys(draft.secrets):
         message = f"the secrets are in `store: {draft.secrets.type}`, which Sluice cannot write"
         hint = "write `store: file` or `store: aws_secrets_manager` in the document `secrets`"
         draft.problems.append(Problem(spec.place("secret"), "keys-need-a-store", message, hint))

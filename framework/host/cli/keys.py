@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from framework.base import iso_times
-from framework.base.amounts import counted, span
 from framework.base.errors import SluiceError
 from framework.base.spelling import did_you_mean, the_names
-from framework.host.cli import _complete, _specs
+from framework.host.cli import _complete, _keys, _specs
 
 if TYPE_CHECKING:
-    from framework.operations.keys.rotation import Rotation, Step
-    from framework.operations.keys.standing import KeysStanding
+    from framework.operations.keys.rotation import Rotation
     from framework.plan import Plan
     from framework.plan.keys import Keys
 
@@ -58,10 +54,10 @@ def list_(as_json: bool, specs: Path, environment: str) -> None:
     plan = _specs.plan_without_registries(specs, environment)
     all_standings = list(standings(plan))
     if as_json:
-        document = {"environment": environment, "keys": [_document(standing) for standing in all_standings]}
+        document = {"environment": environment, "keys": [_keys.document(standing) for standing in all_standings]}
         click.echo(json.dumps(_specs.hinted_in(document), indent=2, ensure_ascii=False))
     else:
-        _print(all_standings)
+        _keys.show(all_standings)
     sys.exit(1 if any(standing.error for standing in all_standings) else 0)
 
 
@@ -79,7 +75,7 @@ def status(specs: Path, environment: str) -> None:
     plan = _specs.plan_without_registries(specs, environment)
     is_fine = True
     for standing in standings(plan):
-        state, do = _state(standing)
+        state, do = _keys.state_and_task(standing)
         is_fine = is_fine and not do
         _specs.echo(f"{standing.keys.name}: {state}{f'; {do}' if do else ''}")
     sys.exit(0 if is_fine else 1)
@@ -102,9 +98,9 @@ def new(name: str, by_hand: bool, specs: Path, environment: str) -> None:
 
     rotation = _rotation(specs, environment, name)
     values = {part: _asked(part) for part in rotation.keys.secrets} if by_hand else None
-    _tell(rotation.keys, [rotation.new(values)])
+    _keys.tell(rotation.keys, [rotation.new(values)])
     if keyring.following(rotation.stored()):
-        _specs.echo(f"`{_using(rotation.keys)}` uses it")
+        _specs.echo(f"`{_keys.using(rotation.keys)}` uses it")
 
 
 @command.command()
@@ -130,7 +126,7 @@ def rotate(name: str | None, to: int | None, placed: bool, due: bool, specs: Pat
         raise click.UsageError("name the keys, or write --due for those that are due")
     if not due and name is not None:
         rotation = _rotation(specs, environment, name)
-        _tell(rotation.keys, rotation.rotate(to, placed))
+        _keys.tell(rotation.keys, rotation.rotate(to, placed))
         return
     from framework.operations.keys.due import replace_due
     from framework.systems import secret_uses
@@ -158,7 +154,7 @@ def retire(name: str, number: int | None, yes: bool, specs: Path, environment: s
     Example: sluice keys retire kafka_login 1
     """
     rotation = _rotation(specs, environment, name)
-    _tell(rotation.keys, [rotation.retire(number, also_used=yes)])
+    _keys.tell(rotation.keys, [rotation.retire(number, also_used=yes)])
 
 
 def _asked(part: str) -> str:
@@ -187,76 +183,3 @@ def _chosen(plan: Plan, name: str) -> Keys:
         raise SluiceError("unknown-keys", f"there is no document `keys: {name}`", did_you_mean(name, by_name, hint))
     keys: Keys = by_name[name]
     return keys
-
-
-def _tell(keys: Keys, steps: Sequence[Step]) -> None:
-    for step in steps:
-        _specs.echo(f"{keys.name}: {step.says}")
-        if step.left:
-            click.echo("left to you:")
-        for line in step.left:
-            click.echo(f"  {line}")
-
-
-def _print(all_standings: Sequence[KeysStanding]) -> None:
-    if not all_standings:
-        click.echo("there are no keys: a document `keys: NAME` has some")
-    for standing in all_standings:
-        every = f", a new one every {span(standing.keys.rotate_every)}" if standing.keys.rotate_every else ""
-        click.echo(f"{standing.keys.name}: {standing.keys.type}{every}")
-        if standing.error:
-            _specs.echo(f"  {standing.error}", err=True)
-        elif not standing.all:
-            _specs.echo(f"  there is none yet: `sluice keys new {standing.keys.name}` makes one")
-        for key in standing.all:
-            age = "of unknown age" if key.created is None else f"of {iso_times.of_seconds(key.created)}"
-            users = f", used by {', '.join(key.users)}" if key.users else ""
-            click.echo(f"  {key.number or 'no number yet'}: {key.state}, {key.known_as}, {age}{users}")
-
-
-def _using(keys: Keys) -> str:
-    """The command that uses the next key."""
-    return f"sluice keys rotate {keys.name}{' --placed' if keys.lock.needs_person else ''}"
-
-
-def _state(standing: KeysStanding) -> tuple[str, str]:
-    """How the keys are, and what a person is to do; empty if nothing."""
-    keys = standing.keys
-    rotate, by_hand = f"`sluice keys rotate {keys.name}`", f"`sluice keys new {keys.name} --by-hand`"
-    former = [key for key in standing.all if key.state == "former"]
-    if standing.error:
-        return f"unknown, {standing.error.message}", standing.error.hint or "see to it"
-    if any(key.state == "next" for key in standing.all):
-        left = (
-            f"{rotate} says what is left to you, `{_using(keys)}` then uses it" if keys.lock.needs_person else f"{rotate} uses it"
-        )
-        return "a new key waits to be used", left
-    if standing.current is None:
-        return "there is no current key", f"{by_hand} takes one" if keys.lock.by_hand(keys) else f"{rotate} makes one"
-    if keys.lock.slots and len(standing.all) >= keys.lock.slots and standing.overdue:
-        return "due", f"`sluice keys retire {keys.name} {former[-1].number}` makes room for a new one"
-    if standing.taken_back:
-        return f"key {standing.current.number} was taken back, so that nothing is replaced by itself", f"{rotate} makes a new one"
-    if standing.overdue:
-        return "due", f"{by_hand} takes a new one" if keys.lock.by_hand(keys) else f"{rotate} replaces it"
-    if keys.lock.by_hand(keys) and len(former) > keys.retain:
-        return "a former key is still valid", f"`sluice keys retire {keys.name} {former[-1].number}` says how it ends"
-    kept = f", {counted(len(former), 'former key')} {'is' if len(former) == 1 else 'are'} still valid" if former else ""
-    when = f"replaced after {iso_times.of_seconds(standing.due)}" if standing.due else "replaced by hand"
-    return f"{when}{kept}", ""
-
-
-def _document(standing: KeysStanding) -> dict[str, Any]:
-    error = standing.error
-    return {
-        "name": standing.keys.name, "of": standing.keys.type, "secrets": list(standing.keys.secrets),
-        "due": iso_times.of_seconds(standing.due) if standing.due else None, "overdue": standing.overdue,
-        "keys": [
-            {
-                "number": key.number, "state": key.state, "known_as": key.known_as, "users": list(key.users),
-                "created": iso_times.of_seconds(key.created) if key.created is not None else None,
-            }
-            for key in standing.all
-        ],
-        "error": {"code": error.code, "message": error.message, "hint": error.hint} if error else None,
-    }  # fmt: skip

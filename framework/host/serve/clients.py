@@ -6,10 +6,9 @@ import logging
 import threading
 import time
 
-from framework.operations.keys.standing import ring_of
+from framework.operations.keys.standing import stored_keys
 from framework.plan import Plan
 from framework.plan.keys import Keys
-from framework.systems.secrets import open_store
 
 _FRESH = 15.0  # seconds for which a look at the keys counts
 _log = logging.getLogger(__name__)
@@ -41,6 +40,5 @@ class KeyClients:
         return self._clients
 
     def _looked_up(self) -> frozenset[tuple[str, str]]:
-        store = open_store(self._plan.secrets)
-        stored = (key for keys in serve_keys(self._plan) for key in store.keys(ring_of(keys)))
+        stored = (key for keys in serve_keys(self._plan) for key in stored_keys(self._plan, keys))
         return frozenset((client, secret) for client, secret in (key.values.values() for key in stored))

@@ -8,17 +8,16 @@ from datetime import timedelta
 from framework.base import iso_times
 from framework.base.errors import SluiceError
 from framework.core.rules.work import OTHERS, Work
-from framework.operations.alerts import key_ends
+from framework.operations.alerts.key_ends import KeyEnds
 from framework.operations.alerts.memory import Memory
 from framework.operations.observe.status import Status
-from framework.plan import Plan
 from framework.plan.alert import FollowerFacts, TableFacts, Trouble
 from framework.sql.standard import identifier, literal
 
 _OTHER_UNMET = f"unmet {OTHERS}"
 
 
-def facts_of(plan: Plan, status: Status, memory: Memory) -> TableFacts:
+def facts_of(status: Status, memory: Memory, ends: KeyEnds) -> TableFacts:
     """The facts of a table, with those of the past that the memory has."""
     pipeline, progress = status.pipeline, status.progress
     time, sums = status.time.timestamp(), sums_of(status)
@@ -40,7 +39,7 @@ def facts_of(plan: Plan, status: Status, memory: Memory) -> TableFacts:
         followers=_followers(status), exports=_exports(status), grown=grown,
         counted=lambda where, window: None if sums is None else _counted(status, where, window),
         lasted=lambda name, holds: memory.lasted(f"{pipeline.name} {name}", holds, time),
-        keys=lambda: key_ends.seconds_left(plan, pipeline, time),
+        keys=lambda: ends.seconds_left(pipeline, time),
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from framework.base.errors import SluiceError
 from framework.base.patience import KAFKA
 from framework.operations.alerts import memory as memories
 from framework.operations.alerts.facts import facts_of, sums_of
+from framework.operations.alerts.key_ends import KeyEnds
 from framework.operations.alerts.memory import Memory, TableIncident
 from framework.operations.alerts.messages import Stage, content
 from framework.operations.observe.status import statuses
@@ -84,7 +85,8 @@ class _AlertsLook:
         self._result = Judgement()
 
     def judgement(self, sends: bool) -> Judgement:
-        facts = {status.pipeline.name: facts_of(self._plan, status, self._memory) for status in self._statuses}
+        ends = KeyEnds(self._plan)
+        facts = {status.pipeline.name: facts_of(status, self._memory, ends) for status in self._statuses}
         for alert in self._alerts:
             for pipeline in alert.pipelines:
                 self._judge(alert, facts[pipeline.name])

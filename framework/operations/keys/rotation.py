@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 
 from framework.base.errors import KafkaAway, RegistryAway, SecretsAway, SluiceError
 from framework.base.home import private, turn
-from framework.operations.keys.standing import due, ring_of, type_of, users, work_of
+from framework.features.key_types import KeyWork
+from framework.operations.keys.standing import due, ring_of, type_of, users
 from framework.plan import Plan
 from framework.plan.keys import Keys
 from framework.systems import keyring, secret_uses, secrets
 from framework.systems.keyring import StoredKey
-from framework.systems.secrets import open_store
+from framework.systems.secrets import open_key_store
 
 _PATIENCE = 60.0  # seconds for another process that changes the same keys
 
@@ -40,9 +41,9 @@ class Rotation:
         self.plan = plan
         self.keys = keys
         self._type = type_of(keys)
-        self._store = open_store(plan.secrets)
+        self._store = open_key_store(plan.secrets)
         self._ring = ring_of(keys)
-        self._work = work_of(plan, keys)
+        self._work = KeyWork(keys=keys, secrets=plan.secrets)
 
     def new(self, given: Mapping[str, str] | None = None) -> Step:
         """Makes the next key, or takes the values that a person made. Nobody uses it yet. If there is a next key, its making is ended."""

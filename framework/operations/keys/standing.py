@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import cast
 
 from framework.base.errors import SluiceError
-from framework.features.key_types import KeyType, KeyWork
+from framework.features.key_types import KeyType
 from framework.plan import Plan
 from framework.plan.keys import Keys
 from framework.systems import keyring, secret_uses
 from framework.systems.keyring import Ring, StoredKey
-from framework.systems.secrets import open_store
+from framework.systems.secrets import open_key_store
 
 _AHEAD = 300.0  # seconds by which clocks may differ
 
@@ -58,7 +58,7 @@ def standings(plan: Plan) -> Iterator[KeysStanding]:
 
 
 def standing(plan: Plan, keys: Keys) -> KeysStanding:
-    stored = open_store(plan.secrets).keys(ring_of(keys))
+    stored = stored_keys(plan, keys)
     seen_uses = tuple(secret_uses.uses())
     by_age = sorted(stored, key=lambda key: keyring.age_order(stored, key), reverse=True)
     all_keys = (_standing(keys, key, seen_uses) for key in by_age)
@@ -100,5 +100,5 @@ def ring_of(keys: Keys) -> Ring:
     return Ring(name=keys.secrets[0], secrets=keys.secrets)
 
 
-def work_of(plan: Plan, keys: Keys) -> KeyWork:
-    return KeyWork(keys=keys, secrets=plan.secrets)
+def stored_keys(plan: Plan, keys: Keys) -> tuple[StoredKey, ...]:
+    return open_key_store(plan.secrets).keys(ring_of(keys))

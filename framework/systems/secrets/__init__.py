@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from framework.base.components import components_in
 from framework.plan import SecretStore
 from framework.plan.secret import SecretRef
-from framework.systems import keyring, secret_uses
+from framework.systems import secret_uses
 from framework.systems.keyring import Ring, StoredKey
 
 STORES = components_in(__name__)
@@ -25,7 +25,6 @@ class Store(ABC):
     """A store of secrets with its options."""
 
     does: ClassVar[str]  # completes "`file` …" in the help of `store`
-    keeps_keys: ClassVar[bool] = False  # whether it has the methods for keys, below
 
     def __init__(self, options: Any) -> None:
         self.options = options
@@ -44,21 +43,25 @@ class Store(ABC):
     def forget(self) -> None:  # noqa: B027 - most look up each time
         """Forgets values that were kept to save requests."""
 
+
+class KeyStore(Store):
+    """A store that can be written, and keeps the keys of logins over time."""
+
+    @abstractmethod
     def keys(self, ring: Ring) -> tuple[StoredKey, ...]:
         """All keys of a ring, by the store itself and not by what was kept to save requests."""
-        raise keyring.unwritable(type(self).__module__.rpartition(".")[2])
 
+    @abstractmethod
     def add_key(self, ring: Ring, number: int, values: Mapping[str, str], by_hand: bool = False) -> None:
         """Adds the next key, which nobody uses yet. The current one gets its number, if it has none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def use_key(self, ring: Ring, number: int) -> None:
         """Makes a key the current one, and the current one a former one: at once, as far as the store can."""
-        raise NotImplementedError
 
+    @abstractmethod
     def remove_key(self, ring: Ring, number: int) -> None:
         """Removes a key that is not the current one."""
-        raise NotImplementedError
 
 
 def reveal(value: str | SecretRef, store: SecretStore) -> str:
@@ -84,6 +87,17 @@ def make_up(names: Iterable[str], store: SecretStore) -> None:
 def forget(store: SecretStore) -> None:
     """Makes the next use of each secret look it up: the kept value of one may be why something failed."""
     open_store(store).forget()
+
+
+def keeps_keys(store: SecretStore) -> bool:
+    return issubclass(STORES.load(store.type).STORE, KeyStore)
+
+
+def open_key_store(store: SecretStore) -> KeyStore:
+    """The store of a plan with keys, which has one that keeps them."""
+    opened = open_store(store)
+    assert isinstance(opened, KeyStore)
+    return opened
 
 
 @functools.lru_cache(maxsize=16)  # what a store keeps is kept once for all who use it

@@ -23,7 +23,7 @@ from framework.language.scalars import Duration, Url
 from framework.plan.storage import Storage
 from framework.systems import aws_policy, buckets
 from framework.systems.keyring import Ring, StoredKey
-from framework.systems.secrets import Store
+from framework.systems.secrets import KeyStore
 from framework.systems.secrets._aws_ring import CURRENT, RIGHTS, AwsRing
 
 
@@ -67,9 +67,8 @@ class _Kept:
     until: float
 
 
-class SecretsManager(Store):
+class SecretsManager(KeyStore):
     does = "asks AWS Secrets Manager"
-    keeps_keys = True
 
     options: Options
 
@@ -85,7 +84,9 @@ class SecretsManager(Store):
         return self.values([name])[name]
 
     def values(self, names: Iterable[str]) -> Mapping[str, str]:
-        texts: dict[str, str | None] = {}  # of secrets at one moment, also while others are told to look up again
+        texts: dict[
+            str, str | None
+        ] = {}  # of secrets with fields: all of one moment, also while others are told to look up again
         return {name: self._value(name, texts) for name in names}
 
     def forget(self) -> None:
@@ -105,10 +106,10 @@ class SecretsManager(Store):
         AwsRing(self._ask, self.options.prefix, ring).remove(number)
 
     def _value(self, name: str, texts: dict[str, str | None]) -> str:
-        text = texts.setdefault(name, self._kept_text(name))
+        outer, dot, field_name = name.rpartition(".")
+        text = self._kept_text(name)
         if text is not None:
             return text
-        outer, dot, field_name = name.rpartition(".")
         if dot and outer not in texts:
             texts[outer] = self._kept_text(outer)
         text = texts.get(outer) if dot else None

@@ -19,7 +19,7 @@ from framework.base.home import home
 from framework.language.options import OptionGroup, option
 from framework.language.scalars import Location
 from framework.systems.keyring import Ring, StoredKey
-from framework.systems.secrets import Store, _file_ring
+from framework.systems.secrets import KeyStore, _file_ring
 
 _LARGEST = 1 << 20
 
@@ -33,9 +33,8 @@ class Options(OptionGroup):
     )
 
 
-class File(Store):
+class File(KeyStore):
     does = "looks into the file `path`"
-    keeps_keys = True
 
     options: Options
 
@@ -96,7 +95,7 @@ class File(Store):
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with _alone(path.parent):
-                lines = self._read("") if path.exists() else []
+                lines = self._read("NAME") if path.exists() else []
                 new_lines = change(lines)
                 if new_lines != lines:
                     _replace(path, "".join(f"{line}\n" for line in new_lines))
