@@ -24,6 +24,7 @@ class Prices:
     storage_gb_month: float
     put_1000: float
     get_1000: float
+    catalog_1000: float
     core_hour: float
     as_of: date
     tableflow: TableflowPrices | None = None

@@ -23,6 +23,8 @@ from framework.core.spark import session
 from framework.host.plans import make
 from framework.operations.trials.given_messages import GivenMessages
 from framework.plan import Message, Pipeline, Plan
+from framework.systems.catalogs import client_of
+from tests.support.faults import PLACES
 from tests.support.kill_points import once
 from tests.support.memory_messages import append
 from tests.support.proxy import Request, between
@@ -169,6 +171,31 @@ def test_a_batch_asks_a_rest_catalog_little(
             shop.day()
         print(f"{mode}: {len(requests) / BATCHES} requests", *requests[: len(requests) // BATCHES], sep="\n  ")
     assert requests == [f"{method} /api/catalog/v1/namespaces/few_{mode}/tables/orders" for method in ("GET", "POST")] * BATCHES
+    assert len(requests) == BATCHES * client_of(shop.pipeline.table.catalog).batch_requests
+
+
+@pytest.mark.parametrize("mode", ["append", "upsert", "totals"])
+def test_a_batch_asks_glue_little(mode: str, folder: Path, spark: SparkSession, aws: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    login(monkeypatch)
+    requests: list[str] = []
+
+    def counted(request: Request) -> bool:
+        if target := request.headers.get("X-Amz-Target"):
+            requests.append(target.partition(".")[2])
+        return False
+
+    with between(aws) as proxy:
+        proxy.faults.append(counted)
+        document = PLACES["glue"].document.format(name=f"glue_{mode}", aws=proxy.url, store=aws)
+        shop = Shop(folder / f"glue_{mode}", spark, mode, document)
+        shop.day()
+        shop.day()
+        requests.clear()
+        for _ in range(BATCHES):
+            shop.day()
+        print(f"{mode}: {len(requests) / BATCHES} requests", *requests, sep="\n  ")
+    assert requests == ["GetTable", "GetTable", "UpdateTable"] * BATCHES
+    assert len(requests) == BATCHES * client_of(shop.pipeline.table.catalog).batch_requests
 
 
 @pytest.mark.parametrize("shop", ["append", "upsert"], indirect=True)

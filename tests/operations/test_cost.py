@@ -16,6 +16,7 @@ from framework.host.cli import _cost
 from framework.operations.observe import cost
 from framework.operations.observe.cost import GETS_OF_A_BATCH, Money, TableCost, costs, prices_of, tableflow_cost
 from framework.plan import Engine, Plan
+from framework.systems.catalogs.sql import Sql
 from tests.support.project import plan_for
 from tests.support.shop import COPY, NOWHERE, catalog, made_by_hand, sluice, specs
 
@@ -24,7 +25,7 @@ PRICES = """---
 prices: eu
 currency: EUR
 storage_gb_month: 30
-requests_1000: {put: 1, get: 0.5}
+requests_1000: {put: 1, get: 0.5, catalog: 0.1}
 core_hour: 2
 as_of: 2026-11-01
 """
@@ -102,6 +103,11 @@ def test_money_is_made_of_prices(monkeypatch: pytest.MonkeyPatch) -> None:
     assert table.stored is not None and table.money is not None
     assert table.money.storage == pytest.approx(table.stored.bytes / (1 << 30) * 15), "half of a month, at 30 a month"
     assert table.money.requests == pytest.approx(2 + 20 * GETS_OF_A_BATCH / 1000 * 0.5)
+    assert table.catalog_requests == 0, "its catalog is a file"
+    monkeypatch.setattr(Sql, "batch_requests", 3)  # as if it were a server
+    table = one(made_plan(more=PRICES))
+    assert table.catalog_requests == 60 and table.money is not None and table.stored is not None
+    assert table.money.requests == pytest.approx(2 + 20 * GETS_OF_A_BATCH / 1000 * 0.5 + 60 / 1000 * 0.1)
     assert table.money.processors == pytest.approx(1 * 2 * 2), "an hour of two cores"
     assert table.money.total == pytest.approx(table.money.storage + table.money.requests + table.money.processors)
 
@@ -159,6 +165,7 @@ def test_the_command_says_what_tables_cost(monkeypatch: pytest.MonkeyPatch) -> N
         "written",
         "puts",
         "gets",
+        "catalog",
         "batches",
         "seconds",
         "EUR",

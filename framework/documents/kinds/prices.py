@@ -33,10 +33,13 @@ Currency = Annotated[
 
 @dataclass(frozen=True)
 class Requests(OptionGroup):
-    """The price of a thousand requests to the object store."""
+    """The price of a thousand requests to the object store and the catalog."""
 
     put: float = option("Of those that write: PUT, COPY, POST and LIST.", at_least=0, at_most=1_000_000, example="0.005")
     get: float = option("Of those that read: GET and HEAD.", at_least=0, at_most=1_000_000, example="0.0004")
+    catalog: float = option(
+        "Of those to a catalog, which AWS takes money for.", default=0.0, at_least=0, at_most=1_000_000, example="0.001"
+    )
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,8 @@ class Prices(Document):
     )
     as_of: Day = option("The day on which you read the prices.", example="2026-11-01", aka=["date"])
     requests_1000: Requests = option(
-        "A thousand requests to the object store; default: they cost nothing.",
-        default=Requests(put=0.0, get=0.0),
+        "A thousand requests to the object store and the catalog; default: they cost nothing.",
+        default=Requests(put=0.0, get=0.0, catalog=0.0),
         example="{put: 0.005, get: 0.0004}",
     )
     tableflow: Tableflow | None = option(
@@ -78,7 +81,8 @@ def plan_prices(draft: Draft, documents: tuple[Prices, ...]) -> None:
         tableflow = None if spec.tableflow is None else _tableflow(spec.tableflow)
         planned = Planned(
             name=spec.name, currency=spec.currency, storage_gb_month=spec.storage_gb_month, put_1000=spec.requests_1000.put,
-            get_1000=spec.requests_1000.get, core_hour=spec.core_hour, as_of=spec.as_of, tableflow=tableflow,
+            get_1000=spec.requests_1000.get, catalog_1000=spec.requests_1000.catalog, core_hour=spec.core_hour, as_of=spec.as_of,
+            tableflow=tableflow,
         )  # fmt: skip
         draft.documents.append(
             PlannedDocument(kind="prices", name=spec.name, where=spec.place(), value=planned, says=tuple(_says(planned)))

@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 _COLUMNS = (
     GridColumn("table", folds=True), GridColumn("stored", right=True), GridColumn("files", 4, right=True),
     GridColumn("messages", 2, right=True), GridColumn("read", 3, right=True), GridColumn("written", 1, right=True),
-    GridColumn("puts", right=True), GridColumn("gets", 5, right=True), GridColumn("batches", 2, right=True),
-    GridColumn("seconds", right=True),
+    GridColumn("puts", right=True), GridColumn("gets", 5, right=True), GridColumn("catalog", 6, right=True),
+    GridColumn("batches", 2, right=True), GridColumn("seconds", right=True),
 )  # fmt: skip
 _LEGEND = (
     "stored: all files of a table and its bad rows now, also of older versions",
     f"puts, gets: requests of batches to the store; gets are about {GETS_OF_A_BATCH} a batch",
+    "catalog: requests of batches to the catalog's server",
     "seconds: of batches; compaction, followers, exports and queries do not count",
 )
 _NO_PRICES = "no money: write a document `prices` (`sluice docs` has its options)"
@@ -103,7 +104,7 @@ class CostReport:
         numbers = (table.stored.files, done.read)
         return (
             f"{name}{young}", size(table.stored.bytes), *(f"{number:,}" for number in numbers), size(done.read_bytes), size(done.bytes),
-            *(f"{number:,}" for number in (done.objects, table.gets, done.batches)), f"{done.seconds:,.0f}",
+            *(f"{number:,}" for number in (done.objects, table.gets, table.catalog_requests, done.batches)), f"{done.seconds:,.0f}",
             *([amount(table.money.total)] if table.money else []),
         )  # fmt: skip
 
@@ -130,7 +131,8 @@ def _table_document(table: TableCost) -> dict[str, Any]:
     done, stored = table.done, table.stored
     numbers = {
         "messages": done.read, "read_bytes": done.read_bytes, "written_bytes": done.bytes, "written_files": done.files,
-        "puts": done.objects, "gets": table.gets, "batches": done.batches, "seconds": round(done.seconds, 3),
+        "puts": done.objects, "gets": table.gets, "catalog_requests": table.catalog_requests, "batches": done.batches,
+        "seconds": round(done.seconds, 3),
     }  # fmt: skip
     return {
         "pipeline": table.pipeline.name, "table": table.pipeline.table.identifier, "days": table.days,

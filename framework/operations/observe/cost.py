@@ -20,7 +20,7 @@ from framework.core.rules import daily_work
 from framework.core.rules.daily_work import DayWork
 from framework.plan import Engine, Pipeline, Plan
 from framework.plan.prices import Prices
-from framework.systems.catalogs import Stored
+from framework.systems.catalogs import Stored, client_of
 
 MOST_DAYS = daily_work.KEPT_DAYS
 GETS_OF_A_BATCH = 12
@@ -64,6 +64,10 @@ class TableCost:
     @property
     def gets(self) -> int:
         return self.done.batches * GETS_OF_A_BATCH
+
+    @property
+    def catalog_requests(self) -> int:
+        return self.done.batches * client_of(self.pipeline.table.catalog).batch_requests
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,8 +155,9 @@ def _stored(tables: Sequence[metadata.Metadata]) -> Stored:
 
 def _money(cost: TableCost, prices: Prices, core_count: int) -> Money:
     stored_bytes = cost.stored.bytes if cost.stored else 0
+    requests = cost.done.objects * prices.put_1000 + cost.gets * prices.get_1000 + cost.catalog_requests * prices.catalog_1000
     return Money(
         storage=stored_bytes / _GB * cost.days / _DAYS_OF_A_MONTH * prices.storage_gb_month,
-        requests=(cost.done.objects * prices.put_1000 + cost.gets * prices.get_1000) / 1000,
+        requests=requests / 1000,
         processors=cost.done.seconds / 3600 * core_count * prices.core_hour,
     )

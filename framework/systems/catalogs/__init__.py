@@ -173,6 +173,8 @@ class CatalogClient(ABC):
     """Whether a server writes the tables' metadata files."""
     checks_all: ClassVar[bool] = True
     """Whether a commit is refused if any other commit came before it. Otherwise it is refused only if both commits move main."""
+    batch_requests: ClassVar[int]
+    """Requests to a server by which a batch asks for its table and commits it."""
     does: ClassVar[str]  # completes "`sql` …" in the help of `type`
     python_extras: ClassVar[tuple[str, ...]] = ()  # of the package PyIceberg, for readers in Python
     causes: ClassVar[Mapping[str, Cause]] = {}  # by lower-case text of its errors

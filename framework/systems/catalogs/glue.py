@@ -88,6 +88,7 @@ class Denied(RequestFailed):
 class Glue(CatalogClient):
     options: Options
 
+    batch_requests = 3
     does = "is AWS Glue's data catalog"
     python_extras = ("glue",)
     causes: ClassVar[Mapping[str, Cause]] = {

@@ -106,6 +106,7 @@ class Options(OptionGroup):
 class Rest(CatalogClient):
     options: Options
 
+    batch_requests = 2
     does = "is a server that speaks Iceberg's REST protocol"
     writes_metadata = True
     checks_all = False

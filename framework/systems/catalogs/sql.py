@@ -87,6 +87,7 @@ def in_folder(name: str, folder: Path) -> Options:
 class Sql(CatalogClient):
     options: Options
 
+    batch_requests = 0
     does = "is a SQLite file"
     python_extras = ("sql-sqlite",)
     causes: ClassVar[Mapping[str, Cause]] = {
