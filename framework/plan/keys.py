@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from framework.base.errors import Where
-from framework.plan.topic import Cluster
 
 
 @dataclass(frozen=True, kw_only=True)
 class Keys:
     """A login or a key of which there are several over time. `lock`: the `KeyType` of the type. `secrets`: the names of the secrets that
-    have the parts of a key, in the order that the type wants. `rotate_every`: seconds; None: when somebody says so. `retain`: how many
-    former ones stay valid."""
+    have the parts of a key, in the order that the type wants. `opens`: what takes the key, such as a cluster, as the type wants it.
+    `rotate_every`: seconds; None: when somebody says so. `retain`: how many former ones stay valid."""
 
     name: str
     where: Where = field(compare=False, repr=False)
@@ -23,4 +22,4 @@ class Keys:
     secrets: tuple[str, ...]
     rotate_every: int | None
     retain: int
-    cluster: Cluster | None
+    opens: Any

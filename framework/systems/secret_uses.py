@@ -57,6 +57,13 @@ def note(values: Mapping[str, str]) -> None:
             _own.save()
 
 
+def noted() -> tuple[str, ...]:
+    """The names of the secrets of which this process has noted a value."""
+    with _turn:
+        _own.begin_again_after_fork()
+        return tuple(_own.digests)
+
+
 @contextmanager
 def at_work() -> Iterator[None]:
     """Values that this block has begun with count as used until it ends, also where they are replaced meanwhile."""

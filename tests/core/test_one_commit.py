@@ -175,7 +175,9 @@ def test_a_batch_asks_a_rest_catalog_little(
 
 
 @pytest.mark.parametrize("mode", ["append", "upsert", "totals"])
-def test_a_batch_asks_glue_little(mode: str, folder: Path, spark: SparkSession, aws: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_asks_glue_little(
+    mode: str, folder: Path, spark: SparkSession, aws: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     login(monkeypatch)
     requests: list[str] = []
 

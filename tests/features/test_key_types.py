@@ -91,7 +91,7 @@ class TestReaders:
 
     def test_old_and_new_readers_log_in_until_a_key_is_retired(self, commands: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
         # A look counts for seconds; here each login looks.
-        monkeypatch.setattr("framework.host.serve.clients._FRESH", 0.0)
+        monkeypatch.setattr("framework.host.serve.tokens._FRESH", 0.0)
         plan = write(ORDERS.format(catalog=LOCAL) + READERS, {})
         fill(plan)
         assert "no-key" in commands.refused("serve")

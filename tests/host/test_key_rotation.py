@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import requests
 
 from framework.base.home import home
 from framework.host.plans import make
+from framework.host.serve import server
+from framework.host.serve.clients import KeyClients
 from framework.operations.keys.rotation import Rotation
-from framework.plan import Plan
+from framework.plan import Plan, SecretRef
+from framework.systems.secrets import reveal_together
 from tests.support.onward_topics import messages
 from tests.support.project import BASE, TRADES, Project
 from tests.support.scram_kafka import ScramKafka, scram_kafka
@@ -24,7 +31,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.kafka]
 SECRETS = "---\nsecrets: main\nstore: file\npath: {path}\n---\nkeys: kafka_login\nof: kafka\nsecret: kafka\n---\n"
-SECRETS += "keys: readers\nof: serve\nsecret: readers\nrotate_every: 30d\n"
+SECRETS += "keys: readers\nof: serve\nsecret: readers\n---\nkeys: weekly\nof: serve\nsecret: weekly\nrotate_every: 7d\n"
 SECURITY = """security:
   {{protocol: SASL_PLAINTEXT, mechanism: SCRAM-SHA-256, username: "${{secret:kafka_key}}", password: "${{secret:kafka_secret}}"}}
 ---
@@ -60,6 +67,10 @@ class LockedProject(Project):
         (document,) = (document for document in self.plan.documents_of("keys") if document.name == "kafka_login")
         return Rotation(self.plan, document.value)
 
+    def rotate_readers(self) -> None:
+        (document,) = (document for document in self.plan.documents_of("keys") if document.name == "readers")
+        Rotation(self.plan, document.value).rotate()
+
     def is_tidy(self) -> bool:
         """Whether Kafka has only the users of the current key and of the one before, once what nobody uses was retired."""
         self.rotation.rotate_due()
@@ -79,12 +90,13 @@ def locked_project(tmp_path: Path, lake: Path, spark: SparkSession) -> Iterator[
 def test_a_stream_goes_on_while_the_login_to_kafka_is_replaced(count: int, locked_project: LockedProject) -> None:
     project, rotations = locked_project, 4
     project.more = f"run: {{every: 1s}}\nbatch: {{rows: {count // 8}}}\nalso: [topic: {project.topic}_on]"
-    with streaming(project) as stream:
+    with streaming(project) as stream, reading(project) as readers:
         until(stream.lives, "the stream does not live", 120)
         for part in range(1, rotations + 1):
             project.send_good(count // rotations)
             until(lambda part=part: stream.rows() >= (part - 1) * count // rotations + 1, f"part {part} does not begin", 180)  # type: ignore[misc]
             project.rotation.rotate()
+            project.rotate_readers()
         stream.wait_for(count)
         until(lambda: len(messages(project)) >= count, "the rows do not come onward", 120)
         passwords = {key.values["kafka_secret"] for key in project.rotation.stored()} | {PASSWORD}
@@ -93,11 +105,45 @@ def test_a_stream_goes_on_while_the_login_to_kafka_is_replaced(count: int, locke
         failures = [event for event in stream.events if event["event"] in ("Failed", "Rests", "Away")]
         stream.end()
     assert len(failures) <= 1, failures
+    assert readers.read > 10 and readers.refused == 0, readers
     assert sorted(row["id"] for row in project.rows()) == list(range(count))
     assert sorted(message[1]["id"] for message in messages(project)) == list(range(count))
     texts = [path.read_bytes() for path in home().rglob("*") if path.is_file() and path.stat().st_size < _LARGEST]
     texts += [str(stream.events).encode(), "".join(stream.errors).encode(), *(path.read_bytes() for path in lake_files(project))]
     assert not [password for password in passwords if any(password.encode() in text for text in texts)]
+
+
+@dataclass
+class Readers:
+    """Those who log in to the served catalog again and again, by the key that the secrets have."""
+
+    read: int = 0
+    refused: int = 0
+
+
+@contextmanager
+def reading(project: LockedProject) -> Iterator[Readers]:
+    """Reads the list of tables all the time, each time by a new login."""
+    project.rotate_readers()
+    readers, ended = Readers(), threading.Event()
+    with server.running(project.plan, project.plan.catalogs[0], 0, KeyClients(project.plan)) as address:
+
+        def read() -> None:
+            while not ended.wait(0.2):
+                client, secret = reveal_together((SecretRef("readers_key"), SecretRef("readers_secret")), project.plan.secrets)
+                form = {"grant_type": "client_credentials", "client_id": client, "client_secret": secret}
+                token = requests.post(f"{address}/v1/oauth/tokens", data=form, timeout=20).json().get("access_token")
+                answer = requests.get(f"{address}/v1/namespaces", headers={"Authorization": f"Bearer {token}"}, timeout=20)
+                readers.read += answer.status_code == 200
+                readers.refused += answer.status_code != 200
+
+        thread = threading.Thread(target=read, daemon=True)
+        thread.start()
+        try:
+            yield readers
+        finally:
+            ended.set()
+            thread.join(60)
 
 
 def lake_files(project: LockedProject) -> Iterator[Path]:

@@ -52,7 +52,7 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
 
 @pytest.fixture
 def address(plan: Plan) -> Iterator[str]:
-    with server.running(plan, plan.catalogs[0], 0, lambda: {(CLIENT, SECRET)}) as url:
+    with server.running(plan, plan.catalogs[0], 0, lambda _: {(CLIENT, SECRET)}) as url:
         yield url
 
 
@@ -140,7 +140,7 @@ def test_readers_get_keys_of_one_table(aws: str, tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("AWS_ENDPOINT_URL_STS", requested.url)
     fill(planned(tmp_path, monkeypatch, IN_BUCKET.replace("STORE", aws)))
     plan = planned(tmp_path, monkeypatch, IN_BUCKET.replace("STORE", requested.url))
-    with server.running(plan, plan.catalogs[0], 0, lambda: {(CLIENT, SECRET)}) as url:
+    with server.running(plan, plan.catalogs[0], 0, lambda _: {(CLIENT, SECRET)}) as url:
         requested.assumed.clear()
         requested.logins.clear()
         table = reader(url).load_table("shop.orders")

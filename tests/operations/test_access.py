@@ -218,7 +218,7 @@ def test_duckdb_runs_the_script_of_a_table_on_this_machine(tmp_path: Path, monke
     plan = planned(tmp_path, monkeypatch)
     fill(plan)
     _, steps = steps_of(plan, "duckdb", "orders")
-    with server.running(plan, plan.catalogs[0], 0, lambda: {(CLIENT, SECRET)}) as url:
+    with server.running(plan, plan.catalogs[0], 0, lambda _: {(CLIENT, SECRET)}) as url:
         answers = run_in_duckdb(steps, {"http://127.0.0.1:18183": url, "<secret of sluice serve>": SECRET})
     assert [rows for part, rows in answers if part == "query"][-1] == [(3,)]  # how many there are
 

@@ -21,14 +21,13 @@ from framework.core.schemas.schema_lookup import LiveSchemas
 from framework.core.sources.readers import reader_of
 from framework.core.sources.source import MessageStore, SourceWithCounts, TopicsReader
 from framework.core.spark import session, start, warm
-from framework.plan import Catalog, MaskKey, Pipeline, Plan
-from framework.systems import secrets
+from framework.plan import Catalog, Pipeline, Plan
+from framework.systems import mask_keys, secrets
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-_SHORTEST_KEY = 16  # characters
 _SCHEMAS_HOLD = 1.0  # seconds: who keeps running need not ask for them before each batch
 Until = datetime | Mapping[Partition, int]
 
@@ -159,26 +158,24 @@ class Context:
 
     def provide_keys(self, pipeline: Pipeline) -> None:
         """Gives the secrets of masks to the JVM, where SQL names them. Tests need none: a secret is its name there."""
-        for step in pipeline.steps:
-            for key in step.masks.keys if step.masks else ():
-                secret = f"test key {key.secret.name}" if self._source else self._mask_secret(key)
-                cast(Any, self.spark)._jvm.sluice.Keys.put(key.secret.name, secret)
-
-    def _mask_secret(self, key: MaskKey) -> str:
-        secret = secrets.reveal(key.secret, self.plan.secrets)
-        if len(secret) < _SHORTEST_KEY:
-            message = f"the secret `{key.secret.name}` of a mask has {len(secret)} characters, so it can be guessed"
-            raise SetupError("mask-key-short", message, f"take at least {_SHORTEST_KEY} random ones: `openssl rand -hex 32`")
-        return secret
+        names = {key.secret.name for step in pipeline.steps for key in (step.masks.keys if step.masks else ())}
+        for name in names:
+            keys = cast(Any, self.spark)._jvm.sluice.Keys
+            if self._source:
+                keys.put(name, f"test key {name}")
+            else:
+                ring = mask_keys.ring(name, self.plan.secrets)
+                keys.put(name, list(ring.suffixes), list(ring.values), ring.current)
 
     def lake(self, pipeline: Pipeline) -> TableStore:
         return self.lake_of(pipeline.table.catalog)
 
     def lake_of(self, catalog: Catalog) -> TableStore:
         self._forget_session_of_former_jvm()
-        if catalog.name not in self._lakes:
-            self._lakes[catalog.name] = TableStore(self.spark, catalog, self._commit)
-        return self._lakes[catalog.name]
+        lake = self._lakes.get(catalog.name)
+        if lake is None or not lake.has_login():
+            lake = self._lakes[catalog.name] = TableStore(self.spark, catalog, self._commit, former=lake)
+        return lake
 
     def stop(self, patience: float = -1) -> None:
         """Ends the session, and the JVM if it is this one's. One that still starts after so many seconds ends with the process."""

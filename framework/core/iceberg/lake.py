@@ -33,18 +33,28 @@ _MADE_MEANWHILE = ("duplicate column name", "already exists")  # by another proc
 class TableStore:
     """The tables of one catalog."""
 
-    def __init__(self, spark: Any, catalog: Catalog, commit: CommitCall = commit_transaction) -> None:
+    def __init__(
+        self, spark: Any, catalog: Catalog, commit: CommitCall = commit_transaction, former: TableStore | None = None
+    ) -> None:
+        """With a `former` one, whose login was replaced, the session opens the catalog again."""
         self.component = catalogs.client_of(catalog)
         self.spark = spark
         self.apache = Package(spark._jvm, "org.apache")
         self.publish = commit
-        for setting, secret in self.component.secret_settings().items():
+        self._login = self.component.secret_settings()
+        for setting, secret in self._login.items():
             spark._jvm.sluice.SecretCatalog.put(self.component.secrets_name, setting, secret)
+        if former is not None:
+            spark._jvm.sluice.SecretCatalog.renew(spark._jsparkSession, catalog.name)
         self.iceberg = self.apache.iceberg
         self._existing_names: set[str] = set()
         self.own_sides: set[str] = set()  # uuids of tables whose side tables are their own
         self.swept: set[str] = set()  # uuids of tables that this process has swept
         self.catalog = self._opened(catalog)
+
+    def has_login(self) -> bool:
+        """Whether the catalog was opened with the login that the secrets contain now."""
+        return self._login == self.component.secret_settings()
 
     def _opened(self, catalog: Catalog) -> Any:
         """Iceberg's catalog. A new one in a database makes its tables, and two that do so at once fail."""

@@ -12,7 +12,7 @@ from framework.base.spelling import did_you_mean
 from framework.machine.java.java import installed
 from framework.machine.jvm import build
 from framework.plan import Masks, Pipeline, Plan
-from framework.systems import secrets
+from framework.systems import mask_keys
 
 
 def encrypted(pipeline: Pipeline) -> dict[str, Masks]:
@@ -31,7 +31,7 @@ def reveal(plan: Plan, pipeline: Pipeline, column: str, values: Sequence[str]) -
             else f"{pipeline.name} encrypts nothing"
         )
         raise SluiceError("not-encrypted", f"`{column}` of {pipeline.name} is not encrypted", did_you_mean(column, masks, hint))
-    keys = [(key.id, secrets.reveal(key.secret, plan.secrets)) for key in masks[column].keys]
+    keys = [pair for key in masks[column].keys for pair in mask_keys.ring(key.secret.name, plan.secrets).ids(key)]
     lines = [column, str(len(keys)), *(part for key in keys for part in key), *(value.replace("\n", " ") for value in values)]
     command = [str(installed().binary), "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-cp", str(build.built()), "sluice.Reveal"]
     text = "".join(f"{line}\n" for line in lines)

@@ -27,10 +27,10 @@ Login: TypeAlias = tuple[str | SecretRef | None, SecretRef | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Opened:
-    """The lock of some keys: the names of the secrets with the parts of the current key, and the cluster that takes it, if one does."""
+    """The lock of some keys: the names of the secrets with the parts of the current key, and what takes it, as `Keys.opens`."""
 
     secrets: tuple[str, ...]
-    cluster: Cluster | None = None
+    opens: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class KeyType(ABC):
 
     does: ClassVar[str]  # completes "`kafka` …" in the help of `of`
     needs_person: ClassVar[bool] = False  # whether a new key is used only when a person says that it is in its place
-    slots: ClassVar[int | None] = None  # how many keys can be valid at a time
+    keeps_former: ClassVar[bool] = False  # whether former keys stay until a person retires them
 
     @abstractmethod
     def opens(self, secret: str, options: Any, where: Where, draft: Draft) -> Opened | None:
@@ -55,6 +55,10 @@ class KeyType(ABC):
     def by_hand(self, keys: Keys) -> bool:
         """Whether only a person can make a key, and make it invalid."""
         return False
+
+    def slots(self, keys: Keys) -> int | None:
+        """How many keys can be valid at a time; None: any number."""
+        return None
 
     @abstractmethod
     def make(self, work: KeyWork, number: int, stored: Sequence[StoredKey]) -> Mapping[str, str]:
@@ -71,19 +75,26 @@ class KeyType(ABC):
         """Makes a key invalid. Returns what is left to a person, as lines to print."""
         return ()
 
+    def needed_for(self, work: KeyWork, key: StoredKey, stored: Sequence[StoredKey]) -> Sequence[str]:
+        """What cannot be read or done any more without the key, in words."""
+        return ()
+
     def known_as(self, values: Mapping[str, str]) -> str:
         """The name of a key where it is used: nothing secret. Of a login, it is its first part."""
         return next(iter(values.values()))
 
 
-def made_by_hand(keys: Keys, what: str, resource: str) -> SluiceError:
+def made_by_hand(keys: Keys, what: str, confluent_resource: str | None = None) -> SluiceError:
     """The error that only a person can make the next key."""
-    hint = f"at Confluent: `confluent api-key create --resource <{resource}> --service-account <account>`; "
-    return SluiceError("made-by-hand", what, f"{hint}then `sluice keys new {keys.name} --by-hand` asks for it")
+    command = f"`confluent api-key create --resource <{confluent_resource}> --service-account <account>`"
+    how = f"at Confluent: {command}; then" if confluent_resource else "make one, then"
+    return SluiceError("made-by-hand", what, f"{how} `sluice keys new {keys.name} --by-hand` asks for it")
 
 
-def deleted_by_hand(name: str) -> str:
-    return f"delete the key {name} where it was made; at Confluent: `confluent api-key delete {name}`"
+def deleted_by_hand(name: str, at_confluent: bool = True) -> str:
+    return (
+        f"delete the key {name} where it was made{f'; at Confluent: `confluent api-key delete {name}`' if at_confluent else ''}"
+    )
 
 
 def free_name(base: str, number: int, taken_names: Set[str]) -> str:
@@ -106,7 +117,7 @@ def of_cluster(
         message = f"{len(users)} logins use the secrets {' and '.join(names)}, and a new key would be made for one of them"
         draft.problems.append(Problem(where, "shared-keys", message, "give each login secrets of its own"))
         return None
-    return Opened(secrets=names, cluster=cluster)
+    return Opened(secrets=names, opens=cluster)
 
 
 def kafka_login(cluster: Cluster) -> Login:

@@ -126,8 +126,8 @@ def _with_login(cluster: Cluster, work: KeyWork, values: Mapping[str, str]) -> M
 
 
 def _cluster(keys: Keys) -> Cluster:
-    assert keys.cluster is not None
-    return keys.cluster
+    assert isinstance(keys.opens, Cluster)
+    return keys.opens
 
 
 TYPE = KafkaLogin()

@@ -11,6 +11,7 @@ from framework.documents.draft import Draft
 from framework.features.key_types import KeyType, KeyWork, Opened, deleted_by_hand, made_by_hand, of_cluster, registry_login
 from framework.language.options import OptionGroup
 from framework.messages.registry.client import Registry
+from framework.plan import Cluster
 from framework.plan.keys import Keys
 from framework.systems.keyring import StoredKey
 
@@ -35,9 +36,9 @@ class RegistryLogin(KeyType):
         raise made_by_hand(work.keys, "a key of a schema registry is made where its users are", "registry")
 
     def check(self, work: KeyWork, values: Mapping[str, str]) -> None:
-        assert work.keys.cluster is not None
+        assert isinstance(work.keys.opens, Cluster)
         name, password = (values[secret] for secret in work.keys.secrets)
-        Registry(work.keys.cluster, work.secrets, other_login=(name, password)).subjects(1)  # any request that needs a login
+        Registry(work.keys.opens, work.secrets, other_login=(name, password)).subjects(1)  # any request that needs a login
 
     def remove(self, work: KeyWork, number: int, values: Mapping[str, str], stored: Sequence[StoredKey]) -> Sequence[str]:
         return (deleted_by_hand(self.known_as(values)),)

@@ -13,6 +13,7 @@ from framework.documents.draft import Draft
 from framework.features.key_types import KeyType, KeyWork, Opened
 from framework.language.options import OptionGroup, option
 from framework.language.scalars import Scalar
+from framework.plan.keys import Keys
 from framework.sql.standard import literal
 from framework.systems.keyring import StoredKey
 
@@ -37,10 +38,12 @@ class Options(OptionGroup):
 class SnowflakeUser(KeyType):
     does = "replaces the key pair of a Snowflake user: the secret is the private key, as Kafka's connector takes it"
     needs_person = True
-    slots = 2
 
     def opens(self, secret: str, options: Any, where: Where, draft: Draft) -> Opened | None:
         return Opened(secrets=(secret,))
+
+    def slots(self, keys: Keys) -> int:
+        return 2
 
     def make(self, work: KeyWork, number: int, stored: Sequence[StoredKey]) -> Mapping[str, str]:
         from cryptography.hazmat.primitives import serialization

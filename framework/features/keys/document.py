@@ -12,7 +12,7 @@ from typing import Annotated
 
 from framework.base.errors import Problem
 from framework.documents.draft import Draft
-from framework.features.key_types import KeyType, Opened
+from framework.features.key_types import KeyType
 from framework.language import components
 from framework.language.kind import Kind
 from framework.language.options import ComponentName, Document, OptionGroup, RestOfOptions, option
@@ -37,9 +37,7 @@ class Keys(Document):
     """A key that is replaced by a new one from time to time."""
 
     options: Annotated[OptionGroup, RestOfOptions("of")]
-    of: Annotated[str, ComponentName("key_types", "TYPE")] = option(
-        "What the keys open.", example="kafka", aka=["type", "for"], later=("mask", "storage")
-    )
+    of: Annotated[str, ComponentName("key_types", "TYPE")] = option("What the keys open.", example="kafka", aka=["type", "for"])
     secret: Name = option(
         "The secret: `kafka` stands for `${secret:kafka_key}` and `${secret:kafka_secret}`, or for the fields of `kafka`.",
         example="kafka", aka=["name", "secrets"],
@@ -48,9 +46,9 @@ class Keys(Document):
         "Replace the key when it is so old; default: when somebody says so.", default=None, example="30d", at_least="1h",
         aka=["every", "days", "rotate_after"],
     )  # fmt: skip
-    retain: int = option(
-        "How many former keys stay valid, for what still uses them.", default=1, example="2", at_least=1, at_most=_MOST,
-        aka=["keep", "number_to_retain"],
+    retain: int | None = option(
+        "How many former keys stay valid, for what still uses them; default: 1, and of a mask all.", default=None, example="2", at_least=1,
+        at_most=_MOST, aka=["keep", "number_to_retain"],
     )  # fmt: skip
 
 
@@ -59,41 +57,47 @@ def plan_keys(draft: Draft, documents: tuple[Keys, ...]) -> None:
     for spec in documents:
         key_type: KeyType = components.current().key_types.load(spec.of).TYPE
         opened = None if spec.gaps else key_type.opens(spec.secret, spec.options, spec.place("secret"), draft)
-        if opened is None or not _can_be_kept(draft, spec, key_type) or not _is_alone(draft, spec, opened, by_secret):
+        if opened is None:
             continue
         keys = Planned(
             name=spec.name, where=spec.place(), type=spec.of, lock=key_type, options=spec.options, secrets=opened.secrets,
-            rotate_every=spec.rotate_every, retain=spec.retain, cluster=opened.cluster,
+            rotate_every=spec.rotate_every, retain=spec.retain or 1, opens=opened.opens,
         )  # fmt: skip
+        problem = _unkept(draft, spec, key_type, keys) or _other(spec, keys, by_secret)
+        if problem:
+            draft.problems.append(problem)
+            continue
         says = [f"{spec.of}, secrets {' and '.join(opened.secrets)}"]
         says += [f"a new one every {duration(spec.rotate_every)}"] if spec.rotate_every else []
         draft.documents.append(PlannedDocument(kind="keys", name=spec.name, where=spec.place(), value=keys, says=tuple(says)))
 
 
-def _can_be_kept(draft: Draft, spec: Keys, key_type: KeyType) -> bool:
+def _unkept(draft: Draft, spec: Keys, key_type: KeyType, keys: Planned) -> Problem | None:
+    """The problem of keys that cannot be kept, or not so many."""
+    slots = key_type.slots(keys)
     if not keeps_keys(draft.secrets):
         message = f"the secrets are in `store: {draft.secrets.type}`, which Sluice cannot write"
         hint = "write `store: file` or `store: aws_secrets_manager` in the document `secrets`"
-        draft.problems.append(Problem(spec.place("secret"), "keys-need-a-store", message, hint))
-        return False
-    if key_type.slots and spec.retain >= key_type.slots:
-        message = f"`{spec.of}` has {key_type.slots} keys at a time, the current one and {key_type.slots - 1} former"
-        draft.problems.append(Problem(spec.place("retain"), "too-many-keys", message, f"write `retain: {key_type.slots - 1}`"))
-        return False
-    return True
+        return Problem(spec.place("secret"), "keys-need-a-store", message, hint)
+    if key_type.keeps_former and spec.retain is not None:
+        message = f"all keys of `{spec.of}` stay, since what they encrypted is still there"
+        return Problem(
+            spec.place("retain"), "keys-are-kept", message, f"remove `retain`; `sluice keys retire {spec.name}` retires one"
+        )
+    if slots and keys.retain >= slots:
+        message = f"`{spec.of}` has {slots} keys at a time, the current one and {slots - 1} former"
+        return Problem(spec.place("retain"), "too-many-keys", message, f"write `retain: {slots - 1}`")
+    return None
 
 
-def _is_alone(draft: Draft, spec: Keys, opened: Opened, by_secret: dict[str, Keys]) -> bool:
-    """Whether no other document replaces the same secrets, or other fields of them: a store may keep each as one."""
-    for name in (secret.rpartition(".")[0] or secret for secret in opened.secrets):
+def _other(spec: Keys, keys: Planned, by_secret: dict[str, Keys]) -> Problem | None:
+    """The problem of another document that replaces the same secrets, or other fields of them: a store may keep each as one."""
+    for name in (secret.rpartition(".")[0] or secret for secret in keys.secrets):
         other = by_secret.setdefault(name, spec)
         if other is not spec:
             message = f"the secret `{name}` is replaced by `keys: {other.name}` already, at {other.place()}"
-            draft.problems.append(
-                Problem(spec.place("secret"), "same-keys", message, "remove one of the two, or give it secrets of its own")
-            )
-            return False
-    return True
+            return Problem(spec.place("secret"), "same-keys", message, "remove one of the two, or give it secrets of its own")
+    return None
 
 
-KIND = Kind(Keys, plan_keys, needs=("cluster", "secrets"))
+KIND = Kind(Keys, plan_keys, needs=("cluster", "secrets", "catalog", "pipeline", "export"))

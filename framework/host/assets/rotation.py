@@ -12,6 +12,7 @@ from framework.host.assets.default_status import DefaultStatus
 from framework.host.assets.translator import Assets
 from framework.operations.keys import due
 from framework.plan import Plan
+from framework.systems import secrets
 
 _EVERY = 300  # seconds
 
@@ -22,6 +23,7 @@ def sensor_of(plan: Plan, assets: Assets, status: DefaultStatus) -> SensorDefini
         description="Replaces the keys of the specs that are due, and retires former ones that nobody uses any longer.",
     )  # fmt: skip
     def replace(context: SensorEvaluationContext) -> SkipReason:
+        secrets.look_again(plan.secrets)
         replaced = due.replace_due(plan)
         for line in (*replaced.lines, *replaced.lasting):
             context.log.info(line)

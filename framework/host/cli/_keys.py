@@ -61,7 +61,8 @@ def state_and_task(standing: KeysStanding) -> tuple[str, str]:
         return "a new key waits to be used", left
     if standing.current is None:
         return "there is no current key", f"{by_hand} takes one" if keys.lock.by_hand(keys) else f"{rotate} makes one"
-    if keys.lock.slots and len(standing.all) >= keys.lock.slots and standing.overdue:
+    slots = keys.lock.slots(keys) if keys.lock.needs_person else None
+    if slots and len(standing.all) >= slots and standing.overdue:
         return "due", f"`sluice keys retire {keys.name} {former[-1].number}` makes room for a new one"
     if standing.taken_back:
         return f"key {standing.current.number} was taken back, so that nothing is replaced by itself", f"{rotate} makes a new one"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 from collections.abc import Callable, Set
@@ -53,17 +54,18 @@ def command(catalog: str | None, port: int, client: str, specs: Path, environmen
         stop.wait()
 
 
-def _clients(plan: Plan, client: str) -> tuple[Callable[[], Set[tuple[str, str]]], str]:
+def _clients(plan: Plan, client: str) -> tuple[Callable[[float], Set[tuple[str, str]]], str]:
     """The readers' logins, and what to tell of them."""
     from framework.host.serve.clients import KeyClients, serve_keys
 
     if all_keys := serve_keys(plan):
         clients = KeyClients(plan)
         names = " and ".join(keys.name for keys in all_keys)
-        if not clients():
+        current_clients = clients(math.inf)
+        if not current_clients:
             raise SluiceError("no-key", f"there is no key of {names} yet", f"`sluice keys rotate {all_keys[0].name}` makes one")
-        return clients, f"client id {', '.join(sorted(name for name, _ in clients()))}, client secrets by the keys {names}"
+        return clients, f"client id {', '.join(sorted(name for name, _ in current_clients))}, client secrets by the keys {names}"
     environment_secret = os.environ.get(_SECRET)
     secret = environment_secret or secrets.token_urlsafe(24)
     login = f"client id {client}, client secret {f'that of {_SECRET}' if environment_secret else secret}"
-    return lambda: {(client, secret)}, login
+    return lambda _: {(client, secret)}, login

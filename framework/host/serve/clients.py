@@ -10,7 +10,6 @@ from framework.operations.keys.standing import stored_keys
 from framework.plan import Plan
 from framework.plan.keys import Keys
 
-_FRESH = 15.0  # seconds for which a look at the keys counts
 _log = logging.getLogger(__name__)
 
 
@@ -28,8 +27,9 @@ class KeyClients:
         self._clients = self._looked_up()
         self._looked = time.monotonic()
 
-    def __call__(self) -> frozenset[tuple[str, str]]:
-        if time.monotonic() - self._looked > _FRESH and self._turn.acquire(blocking=False):  # nobody waits for another one's look
+    def __call__(self, age: float) -> frozenset[tuple[str, str]]:
+        """The clients by a look that is at most so many seconds old."""
+        if time.monotonic() - self._looked > age and self._turn.acquire(blocking=False):  # nobody waits for another one's look
             try:
                 self._clients = self._looked_up()
             except Exception as error:  # readers go on with the clients of the last look

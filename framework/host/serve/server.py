@@ -45,7 +45,7 @@ def chosen(plan: Plan, name: str | None) -> Catalog:
 
 
 @contextmanager
-def running(plan: Plan, catalog: Catalog, port: int, clients: Callable[[], Set[tuple[str, str]]]) -> Iterator[str]:
+def running(plan: Plan, catalog: Catalog, port: int, clients: Callable[[float], Set[tuple[str, str]]]) -> Iterator[str]:
     """Serves a catalog to these clients in a thread; yields the server's address, and always stops it. Port 0 means any free port."""
     import uvicorn
 

@@ -14,6 +14,8 @@ from urllib.parse import parse_qs
 
 LASTS = 3600  # seconds of a token
 _MAX_TOKENS = 10_000  # tokens at a time
+_FRESH = 15.0  # seconds for which a look at the clients counts
+_OF_STRANGERS = 1.0  # seconds that a look may be old before a client is unknown, who may have been made just now
 
 
 @dataclass(frozen=True)
@@ -26,9 +28,10 @@ class _Token:
 
 @dataclass
 class Tokens:
-    """The tokens that were issued. `clients`: the ids and secrets of those who may have one now. A token ends with its client."""
+    """The tokens that were issued. `clients`: the ids and secrets of those who may have one, by a look that is at most so many seconds
+    old. A token ends with its client."""
 
-    clients: Callable[[], Set[tuple[str, str]]]
+    clients: Callable[[float], Set[tuple[str, str]]]
     _issued: dict[str, _Token] = field(default_factory=dict, repr=False)
     _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -36,9 +39,8 @@ class Tokens:
         """A new token for a request that has the login, in its form or its header."""
         form = {name: values[-1] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}
         client, secret = _basic(authorization) or (form.get("client_id", ""), form.get("client_secret", ""))
-        # All are compared, so that the time says nothing of any.
-        matches = [(_same(client, known_client), _same(secret, known_secret)) for known_client, known_secret in self.clients()]
-        if not any(all(checks) for checks in matches) or form.get("grant_type") != "client_credentials":
+        is_known = _has(self.clients(_FRESH), client, secret) or _has(self.clients(_OF_STRANGERS), client, secret)
+        if not is_known or form.get("grant_type") != "client_credentials":
             return None
         token, current_time = secrets.token_urlsafe(32), time.monotonic()
         with self._turn:
@@ -51,7 +53,7 @@ class Tokens:
     def knows(self, headers: Mapping[str, str]) -> bool:
         kind, _, text = headers.get("authorization", "").partition(" ")
         token = self._issued.get(text.strip()) if kind.lower() == "bearer" else None
-        return token is not None and token.end > time.monotonic() and token.client in self.clients()
+        return token is not None and token.end > time.monotonic() and token.client in self.clients(_FRESH)
 
 
 def _basic(header: str) -> tuple[str, str] | None:
@@ -63,6 +65,12 @@ def _basic(header: str) -> tuple[str, str] | None:
     except (binascii.Error, ValueError):
         return "", ""
     return client, secret
+
+
+def _has(clients: Set[tuple[str, str]], client: str, secret: str) -> bool:
+    """Whether a client is among these. All are compared, so that the time says nothing of any."""
+    matches = [(_same(client, known_client), _same(secret, known_secret)) for known_client, known_secret in clients]
+    return any(all(checks) for checks in matches)
 
 
 def _same(text: str, expected_text: str) -> bool:

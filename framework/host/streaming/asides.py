@@ -1,4 +1,4 @@
-"""Tasks of a stream beside its turns: it judges alerts, and replaces keys that are due."""
+"""Tasks of a stream beside its turns: it judges alerts, replaces keys that are due, and notes which ones it uses while it waits."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from framework.core.stream.events import Alerted, Aside, KeysReplaced
 from framework.operations.alerts import judge
 from framework.operations.keys.due import replace_due
 from framework.plan import Plan
+from framework.systems import secrets
 
 
 class AsideObserver:
@@ -31,12 +32,21 @@ class AsideObserver:
 
 
 def observers(plan: Callable[[], Plan]) -> tuple[AsideObserver, ...]:
-    return AsideObserver("alerts", 15.0, plan, _judge, Alerted), AsideObserver("keys", 300.0, plan, _replace, KeysReplaced)
+    return (
+        AsideObserver("alerts", 15.0, plan, _judge, Alerted),
+        AsideObserver("keys", 300.0, plan, _replace, KeysReplaced),
+        AsideObserver("uses of keys", 15.0, plan, _look_again, KeysReplaced),
+    )
 
 
 def _judge(plan: Plan) -> tuple[Sequence[str], Sequence[str]]:
     judgement = judge.judge(plan)
     return judgement.told, list(map(str, judgement.failures))
+
+
+def _look_again(plan: Plan) -> tuple[Sequence[str], Sequence[str]]:
+    secrets.look_again(plan.secrets)
+    return (), ()
 
 
 def _replace(plan: Plan) -> tuple[Sequence[str], Sequence[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
@@ -100,7 +100,7 @@ def _stored(context: Context, pipeline: Pipeline, name: str, text: str) -> tuple
         if column_mask is None:
             message = f"`{name}` is masked so that different persons can have equal values"
             raise SluiceError("forget-key", message, "take a column that tells persons apart, such as one masked by `hmac`")
-        return (*texts, *(_masked(context, column_mask, key, stored_text) for key in mask.keys for stored_text in texts))
+        return (*texts, *(masked for stored_text in texts for masked in _masked(context, column_mask, mask.keys, stored_text)))
     return texts
 
 
@@ -113,7 +113,8 @@ def _of_sources(context: Context, pipeline: Pipeline, name: str, text: str) -> I
                     yield from _stored(context, writer, column, text)
 
 
-def _masked(context: Context, column_mask: Joined, key: MaskKey, text: str) -> str:
+def _masked(context: Context, column_mask: Joined, keys: Sequence[MaskKey], text: str) -> Iterator[str]:
+    """The texts that a table can have for a value: masked by each key that there was."""
     column = {"column": column_mask.column} if column_mask.does == "encrypt" else {}
-    description = masks.description(column_mask.does, [key], number=column_mask.number, **column)
-    return str(cast(Any, context.spark)._jvm.sluice.Mask.text(description, text))
+    description = masks.description(column_mask.does, keys, number=column_mask.number, **column)
+    yield from map(str, cast(Any, context.spark)._jvm.sluice.Mask.texts(description, text))

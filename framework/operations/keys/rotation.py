@@ -129,8 +129,10 @@ class Rotation:
             self._store.remove_key(self._ring, key.number)
 
     def _rotate(self, to: int | None, placed: bool) -> list[Step]:
-        steps: list[Step] = []
-        waited = keyring.following(self.stored()) is not None
+        stored = self.stored()
+        waited = keyring.following(stored) is not None
+        makes_one = to is None and not waited and not self._type.needs_person and not self._type.by_hand(self.keys)
+        steps = [self._retire(oldest, stored, also_used=False)] if makes_one and (oldest := self._oldest(stored)) else []
         if to is None and not (waited and placed):
             new_step = self._new(None)
             steps += [] if waited and not new_step.left else [new_step]
@@ -150,6 +152,8 @@ class Rotation:
 
     def _retire_surplus(self, stored: tuple[StoredKey, ...]) -> list[Step]:
         """Retires former keys beyond those that are retained, unless somebody uses them."""
+        if self._type.keeps_former:
+            return []
         steps = []
         for key in keyring.former(stored)[self.keys.retain :]:
             try:
@@ -164,6 +168,10 @@ class Rotation:
         if used_by and not also_used:
             hint = "it looks up the new one at its next login; `--yes` retires the key nevertheless"
             raise SluiceError("key-used", f"key {key.number} of {self.keys.name} is used by {', '.join(used_by)}", hint)
+        needs = self._type.needed_for(self._work, key, stored)
+        if needs and not also_used:
+            message = f"without key {key.number} of {self.keys.name} {', and '.join(needs)}"
+            raise SluiceError("key-needed", message, "leave it; `--yes` retires the key nevertheless")
         others = [other for other in stored if other is not key and self._type.known_as(other.values) == name]
         if key.by_hand and not self._type.by_hand(self.keys):
             left: Sequence[str] = (f"make {name} invalid where you made it",)
@@ -186,11 +194,14 @@ class Rotation:
         raise SluiceError("unknown-key-number", f"{name} has {what} that could be taken", f"there are: {others}")
 
     def _need_slot(self, stored: tuple[StoredKey, ...]) -> None:
-        slots = self._type.slots
-        oldest = keyring.former(stored)[-1:]
-        if slots and len(stored) >= slots and oldest:
-            message = f"`{self.keys.type}` has {slots} keys at a time, and both are taken"
-            raise SluiceError("too-many-keys", message, f"`sluice keys retire {self.keys.name} {oldest[0].number}` frees one")
+        if oldest := self._oldest(stored):
+            message = f"`{self.keys.type}` has {len(stored)} keys at a time, and both are taken"
+            raise SluiceError("too-many-keys", message, f"`sluice keys retire {self.keys.name} {oldest.number}` frees one")
+
+    def _oldest(self, stored: tuple[StoredKey, ...]) -> StoredKey | None:
+        """The former key that has to go before another one can be made."""
+        slots, former = self._type.slots(self.keys), keyring.former(stored)
+        return former[-1] if slots and len(stored) >= slots and former else None
 
     @contextmanager
     def _turn(self) -> Iterator[None]:

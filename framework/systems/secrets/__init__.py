@@ -10,12 +10,14 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from framework.base.components import components_in
+from framework.base.errors import SecretsAway, SetupError
 from framework.plan import SecretStore
 from framework.plan.secret import SecretRef
-from framework.systems import secret_uses
+from framework.systems import keyring, secret_uses
 from framework.systems.keyring import Ring, StoredKey
 
 STORES = components_in(__name__)
@@ -36,6 +38,10 @@ class Store(ABC):
     def values(self, names: Iterable[str]) -> Mapping[str, str]:
         """The values of several secrets at one moment, as far as the store can: a login's name and its password belong together."""
         return {name: self.value(name) for name in names}
+
+    def ring(self, name: str, is_rotated: bool) -> tuple[StoredKey, ...]:
+        """All keys of a secret that masks, which may be `is_rotated`: what former ones encrypted is still read."""
+        return (StoredKey(number=None, state="current", created=None, values={name: self.value(name)}),)
 
     def add(self, names: Iterable[str]) -> None:  # noqa: B027 - most are left to those who keep them
         """Adds a random value for each name that the store lacks, where it is this machine's own."""
@@ -77,6 +83,26 @@ def reveal_together(values: Iterable[str | SecretRef], store: SecretStore) -> li
     )
     secret_uses.note({name: text for name, text in revealed.items() if store.is_rotated(name)})
     return [value if isinstance(value, str) else revealed[value.name] for value in values]
+
+
+def ring(name: str, store: SecretStore) -> tuple[StoredKey, ...]:
+    """All keys of a secret that masks, of which one is the current one."""
+    is_rotated = store.is_rotated(name)
+    stored = open_store(store).ring(name, is_rotated)
+    current = keyring.current(stored)
+    if current is None:
+        stored = (*stored, StoredKey(number=None, state="current", created=None, values={name: open_store(store).value(name)}))
+    if is_rotated and current:
+        secret_uses.note(current.values)
+    return stored
+
+
+def look_again(store: SecretStore) -> None:
+    """Looks up what this process has noted. Each work begins with a look-up, so that one that waits for work uses no former values."""
+    names = [name for name in secret_uses.noted() if store.is_rotated(name)]
+    if names:
+        with suppress(SetupError, SecretsAway):  # whoever works with them will say so
+            secret_uses.note(open_store(store).values(names))
 
 
 def make_up(names: Iterable[str], store: SecretStore) -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from framework.base.errors import Problem, SecretsAway, SetupError
 from framework.base.hosts import is_open
@@ -25,6 +25,8 @@ from framework.systems import aws_policy, buckets
 from framework.systems.keyring import Ring, StoredKey
 from framework.systems.secrets import KeyStore
 from framework.systems.secrets._aws_ring import CURRENT, RIGHTS, AwsRing
+
+Looked = TypeVar("Looked")
 
 
 @dataclass(frozen=True)
@@ -60,10 +62,10 @@ class Options(OptionGroup):
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """The text of a secret that was looked up, None if there was no secret; and the moment until which it is used."""
+class _Kept(Generic[Looked]):
+    """What was looked up: the text of a secret, None if there was none, or its keys; and the moment until which it is used."""
 
-    text: str | None = field(repr=False)
+    value: Looked = field(repr=False)
     until: float
 
 
@@ -74,7 +76,7 @@ class SecretsManager(KeyStore):
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, _Kept[Any]] = {}
         self._turns: dict[str, Lock] = {}
         self._away_until = 0.0
 
@@ -91,10 +93,16 @@ class SecretsManager(KeyStore):
 
     def forget(self) -> None:
         for name, kept in list(self._kept.items()):
-            self._kept[name] = _Kept(kept.text, 0.0)
+            self._kept[name] = _Kept(kept.value, 0.0)
 
     def keys(self, ring: Ring) -> tuple[StoredKey, ...]:
         return AwsRing(self._ask, self.options.prefix, ring).keys()
+
+    def ring(self, name: str, is_rotated: bool) -> tuple[StoredKey, ...]:
+        if not is_rotated:  # to look for keys needs a right more than to read a value
+            return super().ring(name, is_rotated)
+        keys: tuple[StoredKey, ...] = self._fresh(f"{name}@", lambda: self.keys(Ring(name=name, secrets=(name,))))
+        return keys
 
     def add_key(self, ring: Ring, number: int, values: Mapping[str, str], by_hand: bool = False) -> None:
         AwsRing(self._ask, self.options.prefix, ring).add(number, values, by_hand)
@@ -124,20 +132,24 @@ class SecretsManager(KeyStore):
 
     def _kept_text(self, name: str) -> str | None:
         """The text of a secret, as it was looked up last. All fields of one are of one moment."""
-        kept = self._kept.get(name)
+        return self._fresh(name, lambda: self._text(name))
+
+    def _fresh(self, name: str, look_up: Callable[[], Looked]) -> Looked:
+        """What `look_up` returns, or has returned not long ago under this name."""
+        kept: _Kept[Looked] | None = self._kept.get(name)
         if kept is None or not self._is_fresh(kept):
             with self._turns.setdefault(name, Lock()):
                 kept = self._kept.get(name)
                 if kept is None or not self._is_fresh(kept):
-                    kept = self._looked_up(name, kept)
-        return kept.text
+                    kept = self._looked_up(name, kept, look_up)
+        return kept.value
 
-    def _is_fresh(self, kept: _Kept) -> bool:
+    def _is_fresh(self, kept: _Kept[Any]) -> bool:
         return max(kept.until, self._away_until) > time.monotonic()
 
-    def _looked_up(self, name: str, kept: _Kept | None) -> _Kept:
+    def _looked_up(self, name: str, kept: _Kept[Looked] | None, look_up: Callable[[], Looked]) -> _Kept[Looked]:
         try:
-            looked_up = _Kept(self._text(name), time.monotonic() + self.options.refresh)
+            looked_up = _Kept(look_up(), time.monotonic() + self.options.refresh)
         except SecretsAway:
             if kept is None:
                 raise

@@ -64,6 +64,10 @@ class File(KeyStore):
     def keys(self, ring: Ring) -> tuple[StoredKey, ...]:
         return _file_ring.keys(self._read(ring.secrets[0]) if self._path.exists() else [], ring)
 
+    def ring(self, name: str, is_rotated: bool) -> tuple[StoredKey, ...]:
+        """All keys of the file, also of one that no document replaces any longer: what they encrypted is still there."""
+        return _file_ring.keys(self._read(name), Ring(name=name, secrets=(name,)))
+
     def add_key(self, ring: Ring, number: int, values: Mapping[str, str], by_hand: bool = False) -> None:
         self._change(lambda lines: _file_ring.added(lines, ring, number, values, by_hand))
 

@@ -5,10 +5,12 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 
 /**
- * The keys of one mask, by their ids. The first one masks; all of them reveal. An encrypted value says which key it is of:
+ * The keys of one mask, by their ids. The first one hashes, so that hashes stay equal when a key is replaced; the current one encrypts; and
+ * all of them reveal. An encrypted value says which key it is of:
  * `enc:ID:…` as text, and as bytes a zero, `SLX`, the length of the id, the id, and the rest.
  */
 final class KeyRing {
@@ -17,21 +19,27 @@ final class KeyRing {
   private static final byte[] DIGITS = "0123456789abcdef".getBytes(StandardCharsets.US_ASCII);
 
   private final Map<String, Cipher> ciphers = new LinkedHashMap<>();
+  private final String first;
   private final String now;
   private final byte[] head;
 
-  KeyRing(String[] ids, byte[][] secrets) {
+  KeyRing(String[] ids, byte[][] secrets, int current) {
     for (int at = 0; at < ids.length; at++) {
       ciphers.put(ids[at], new Cipher(secrets[at]));
     }
-    now = ids.length == 0 ? "" : ids[0]; // without a key, only what was never sealed can be opened
+    first = ids.length == 0 ? "" : ids[0]; // without a key, only what was never sealed can be opened
+    now = ids.length == 0 ? "" : ids[current];
     byte[] id = now.getBytes(StandardCharsets.UTF_8);
     head = ByteBuffer.allocate(BYTES.length + 1 + id.length).put(BYTES).put((byte) id.length).put(id).array();
   }
 
   /** Hexadecimal digits, as text's bytes. */
   byte[] hash(byte[] value) {
-    byte[] hash = ciphers.get(now).hash(value);
+    return hash(ciphers.get(first), value);
+  }
+
+  private static byte[] hash(Cipher cipher, byte[] value) {
+    byte[] hash = cipher.hash(value);
     byte[] hex = new byte[2 * hash.length];
     for (int at = 0; at < hash.length; at++) {
       hex[2 * at] = DIGITS[hash[at] >> 4 & 15];
@@ -41,8 +49,20 @@ final class KeyRing {
   }
 
   String encrypt(byte[] column, byte[] value) {
-    byte[] hidden = ciphers.get(now).encrypt(column, value);
-    return TEXT + now + ":" + Base64.getUrlEncoder().withoutPadding().encodeToString(hidden);
+    return encrypt(now, column, value);
+  }
+
+  private String encrypt(String id, byte[] column, byte[] value) {
+    byte[] hidden = ciphers.get(id).encrypt(column, value);
+    return TEXT + id + ":" + Base64.getUrlEncoder().withoutPadding().encodeToString(hidden);
+  }
+
+  List<String> allHashes(byte[] value) {
+    return ciphers.values().stream().map(cipher -> new String(hash(cipher, value), StandardCharsets.US_ASCII)).toList();
+  }
+
+  List<String> allEncrypted(byte[] column, byte[] value) {
+    return ciphers.keySet().stream().map(id -> encrypt(id, column, value)).toList();
   }
 
   /** Null where it is no encrypted value, where its key is missing, or where it was changed. */

@@ -1,6 +1,7 @@
 package sluice;
 
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -9,23 +10,30 @@ import java.util.concurrent.ConcurrentHashMap;
  * theirs along. They are in no SQL text, plan or setting.
  */
 public final class Keys {
-  private static final Map<String, byte[]> SECRETS = new ConcurrentHashMap<>();
+  private static final Map<String, Ring> RINGS = new ConcurrentHashMap<>();
 
   private Keys() {}
 
+  /** The values that one secret has had, the oldest first, each with what its id has behind that of the key; `current` is the place of the one that encrypts. */
+  record Ring(List<String> suffixes, List<byte[]> secrets, int current) {}
+
   public static void put(String name, String secret) {
-    SECRETS.put(name, secret.getBytes(StandardCharsets.UTF_8));
+    put(name, List.of(""), List.of(secret), 0);
+  }
+
+  public static void put(String name, List<String> suffixes, List<String> secrets, int current) {
+    RINGS.put(name, new Ring(List.copyOf(suffixes), secrets.stream().map(each -> each.getBytes(StandardCharsets.UTF_8)).toList(), current));
   }
 
   static void clear() {
-    SECRETS.clear();
+    RINGS.clear();
   }
 
-  static byte[] get(String name) {
-    byte[] secret = SECRETS.get(name);
-    if (secret == null) {
+  static Ring get(String name) {
+    Ring ring = RINGS.get(name);
+    if (ring == null) {
       throw new IllegalStateException("the secret `" + name + "` of a mask was not given to this JVM");
     }
-    return secret;
+    return ring;
   }
 }

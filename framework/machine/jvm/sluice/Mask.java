@@ -6,6 +6,9 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.text.Normalizer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
@@ -24,18 +27,24 @@ public abstract class Mask<T> implements ScalarFunction<T> {
   final String does;
   private final String[] ids;
   final byte[][] secrets;
+  private final int current; // the place of the key that encrypts
   private transient ThreadLocal<KeyRing> ring;
 
   Mask(String description, JsonNode options) {
     this.description = description;
     does = options.path("mask").asText();
-    JsonNode keys = options.path("keys");
-    ids = new String[keys.size()];
-    secrets = new byte[keys.size()][];
-    for (int at = 0; at < ids.length; at++) {
-      ids[at] = keys.get(at).get(0).asText();
-      secrets[at] = Keys.get(keys.get(at).get(1).asText());
+    List<String> allIds = new ArrayList<>();
+    List<byte[]> allSecrets = new ArrayList<>();
+    int first = 0;
+    for (JsonNode key : options.path("keys")) {
+      Keys.Ring ring = Keys.get(key.get(1).asText());
+      first = allIds.isEmpty() ? ring.current() : first;
+      ring.suffixes().forEach(suffix -> allIds.add(key.get(0).asText() + suffix));
+      allSecrets.addAll(ring.secrets());
     }
+    ids = allIds.toArray(String[]::new);
+    secrets = allSecrets.toArray(byte[][]::new);
+    current = first;
   }
 
   static BoundFunction of(String description) {
@@ -51,14 +60,14 @@ public abstract class Mask<T> implements ScalarFunction<T> {
     }
   }
 
-  /** One text, masked as the function of this description does it. */
-  public static String text(String description, String text) {
-    return ((OfText) of(description)).invoke(UTF8String.fromString(text)).toString();
+  /** All that a table can have for one text: masked by the function of this description, with each of its keys. */
+  public static List<String> texts(String description, String text) {
+    return ((OfText) of(description)).all(UTF8String.fromString(text));
   }
 
   KeyRing ring() {
     if (ring == null) {
-      ring = ThreadLocal.withInitial(() -> new KeyRing(ids, secrets));
+      ring = ThreadLocal.withInitial(() -> new KeyRing(ids, secrets, current));
     }
     return ring.get();
   }
@@ -75,7 +84,11 @@ public abstract class Mask<T> implements ScalarFunction<T> {
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof Mask && ((Mask<?>) other).description.equals(description);
+    return other instanceof Mask<?> mask
+        && mask.description.equals(description)
+        && mask.current == current
+        && Arrays.equals(mask.ids, ids)
+        && Arrays.deepEquals(mask.secrets, secrets); // keys are replaced while a session lives
   }
 
   @Override
@@ -112,8 +125,17 @@ public abstract class Mask<T> implements ScalarFunction<T> {
       if (does.equals("ip")) {
         return UTF8String.fromString(Networks.of(text.toString(), bits));
       }
-      byte[] value = isNumber ? number(text.toString()) : text(text);
+      byte[] value = plain(text);
       return does.equals("hmac") ? UTF8String.fromBytes(ring().hash(value)) : UTF8String.fromString(ring().encrypt(column, value));
+    }
+
+    List<String> all(UTF8String text) {
+      byte[] value = plain(text);
+      return does.equals("hmac") ? ring().allHashes(value) : ring().allEncrypted(column, value);
+    }
+
+    private byte[] plain(UTF8String text) {
+      return isNumber ? number(text.toString()) : text(text);
     }
 
     /** Texts that look the same are the same: é in one character and in two. */

@@ -27,7 +27,7 @@ public final class Reveal {
       ids.add(in.readLine());
       secrets.add(in.readLine().getBytes(StandardCharsets.UTF_8));
     }
-    KeyRing ring = new KeyRing(ids.toArray(String[]::new), secrets.toArray(byte[][]::new));
+    KeyRing ring = new KeyRing(ids.toArray(String[]::new), secrets.toArray(byte[][]::new), 0);
     for (String line = in.readLine(); line != null; line = in.readLine()) {
       String value = ring.reveal(column, line);
       out.println(value == null ? "!" : "=" + Base64.getEncoder().encodeToString(value.getBytes(StandardCharsets.UTF_8)));

@@ -28,6 +28,8 @@ public final class SecretCatalog extends SparkCatalog {
   private static final Map<String, Optional<String>> PROPERTIES = new ConcurrentHashMap<>(); // with what was there before
   private static final Map<SparkSession, Queue<Closeable>> OPEN = new ConcurrentHashMap<>();
 
+  private CaseInsensitiveStringMap options;
+
   public static void put(String name, String setting, String secret) {
     if (setting.startsWith("aws.")) { // AWS' library reads these two where Java keeps properties
       PROPERTIES.computeIfAbsent(setting, each -> Optional.ofNullable(System.getProperty(each)));
@@ -37,8 +39,16 @@ public final class SecretCatalog extends SparkCatalog {
     }
   }
 
+  /** Opens a catalog of a session again, by secrets that were replaced. Tables that were loaded before keep those of before. */
+  public static void renew(SparkSession session, String name) {
+    if (session.sessionState().catalogManager().catalog(name) instanceof SecretCatalog catalog) {
+      catalog.initialize(name, catalog.options);
+    }
+  }
+
   @Override
-  protected Catalog buildIcebergCatalog(String name, CaseInsensitiveStringMap options) {
+  protected Catalog buildIcebergCatalog(String name, CaseInsensitiveStringMap newOptions) {
+    options = newOptions;
     Map<String, String> all = new HashMap<>(options.asCaseSensitiveMap());
     all.putAll(SECRETS.getOrDefault(all.getOrDefault(NAME, ""), Map.of()));
     Catalog catalog = super.buildIcebergCatalog(name, new CaseInsensitiveStringMap(all));

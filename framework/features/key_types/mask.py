@@ -1,0 +1,99 @@
+"""The key of a step `mask`: a new one encrypts from the next batch on. Hashes are made by the oldest one, so that they stay equal."""
+
+from __future__ import annotations
+
+import secrets as random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from framework.base.errors import Problem, Where
+from framework.documents.draft import Draft
+from framework.features.key_types import KeyType, KeyWork, Opened
+from framework.language.options import OptionGroup
+from framework.machine import user_key
+from framework.plan import Pipeline, Step, columns_read
+from framework.plan.pipeline import in_order
+from framework.systems import mask_keys
+from framework.systems.keyring import StoredKey
+
+_BYTES = 32  # random ones of a key
+
+
+@dataclass(frozen=True)
+class Options(OptionGroup):
+    """The key of a mask."""
+
+
+class MaskLock(KeyType):
+    does = "replaces the key of the steps `mask` that name the secret"
+    keeps_former = True
+
+    def opens(self, secret: str, options: Any, where: Where, draft: Draft) -> Opened | None:
+        masking = [pipeline for pipeline in draft.pipelines if any(_by(secret, step) for step in pipeline.steps)]
+        if not masking and not draft.lacks_pipelines and not draft.without_columns:
+            hint = f'write `mask: {{key: "${{secret:{secret}}}", columns: …}}` in a pipeline'
+            draft.problems.append(Problem(where, "unused-keys", f"no pipeline masks by the secret `{secret}`", hint))
+            return None
+        problems = tuple(_of_identity(secret, draft.pipelines, where))
+        draft.problems.extend(problems)
+        return None if problems else Opened(secrets=(secret,), opens=tuple(pipeline.table.identifier for pipeline in masking))
+
+    def make(self, work: KeyWork, number: int, stored: Sequence[StoredKey]) -> Mapping[str, str]:
+        return {work.keys.secrets[0]: random.token_hex(_BYTES)}
+
+    def check(self, work: KeyWork, values: Mapping[str, str]) -> None:
+        for name, value in values.items():
+            mask_keys.refuse_short(name, value)
+
+    def needed_for(self, work: KeyWork, key: StoredKey, stored: Sequence[StoredKey]) -> Sequence[str]:
+        if key.state == "next":
+            return ()
+        tables = ", ".join(work.keys.opens) or "its tables"
+        needs = [f"what it encrypted in {tables} and their bad rows cannot be read any more"]
+        is_oldest = all(other.number is not None and key.number is not None and key.number <= other.number for other in stored)
+        return [*needs, "equal values get other hashes from then on"] if is_oldest else needs
+
+    def known_as(self, values: Mapping[str, str]) -> str:
+        """A digest, by which the user of this machine can tell keys apart."""
+        (value,) = values.values()
+        return f"digest {user_key.digest(value.encode()).rpartition(':')[2][:8]}"
+
+
+def _by(secret: str, step: Step) -> bool:
+    return step.masks is not None and any(key.secret.name == secret for key in step.masks.keys)
+
+
+def _of_identity(secret: str, pipelines: Sequence[Pipeline], where: Where) -> Iterator[Problem]:
+    """The problems of encrypted columns by which rows are told apart: by a new key, an equal value gets another text."""
+    encrypted_of: dict[str, frozenset[str]] = {}
+    for pipeline in in_order(pipelines):
+        encrypted = frozenset[str]().union(*(encrypted_of.get(table.identifier, ()) for table in pipeline.read_tables))
+        for step in pipeline.steps:
+            compared = step.memory.columns if step.memory else step.join.on if step.join else ()
+            if names := encrypted.intersection(compared):
+                yield _problem(secret, pipeline, min(names), f"the step `{step.name}` compares", where)
+            encrypted = _after(step, encrypted)
+            if step.masks and _by(secret, step):
+                encrypted |= {path[0] for path in step.masks.encrypted}
+        if names := encrypted.intersection(pipeline.table.rule.keys):
+            yield _problem(secret, pipeline, min(names), "its table tells rows apart by", where)
+        encrypted_of[pipeline.table.identifier] = encrypted
+
+
+def _after(step: Step, names: frozenset[str]) -> frozenset[str]:
+    """The columns after a step that have something of these columns."""
+    assign: dict[str, str] = dict(step.assign) | ({step.each.into: step.each.list} if step.each else {})
+    return frozenset(
+        column.name
+        for column in step.columns
+        if (columns_read(assign[column.name], names) if column.name in assign else column.name in names)
+    )
+
+
+def _problem(secret: str, pipeline: Pipeline, name: str, says: str, where: Where) -> Problem:
+    message = f"`{name}` of {pipeline.name} is encrypted by `{secret}`, and {says} it: by a new key, equal values differ"
+    return Problem(where, "key-of-identity", message, f"mask `{name}` by `hmac`, which stays equal")
+
+
+TYPE = MaskLock()
