@@ -15,7 +15,7 @@ import click
 from framework.base.errors import SluiceError
 from framework.base.home import private
 from infra.deploy import loss, settings, values
-from infra.deploy.settings import ENVIRONMENTS, Settings
+from infra.deploy.settings import AWS, ENVIRONMENTS, Settings
 from infra.deploy.terraform import Terraform
 
 _CHANGES = 3  # the exit status of `plan` if something would change
@@ -38,7 +38,7 @@ def _with_errors(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
-    """Plans, creates and deletes what an environment needs in the cloud: buckets, keys, roles, databases and secrets."""
+    """Plans, creates and deletes what an environment needs in the cloud, at AWS, Confluent and Snowflake."""
 
 
 @main.command()
@@ -73,8 +73,9 @@ def create(name: str, profile: str | None, with_losses: bool, yes: bool) -> None
             return
         for module in changed:
             module.apply()
-        outputs = {module.module: module.outputs() for module in modules}
-        to_do = [line for module in modules if module.module == "aws" for line in _put_values(module, outputs["aws"])]
+        outputs = {module.module: dict(module.outputs()) for module in modules}
+        to_do = [line for module in modules if module.module == AWS for line in _put_values(module, outputs[AWS])]
+        to_do += [line for of_module in outputs.values() for line in of_module.pop("next", ())]
         path = ENVIRONMENTS / f"{name}.json"
         path.write_text(json.dumps(outputs, indent=2) + "\n", encoding="utf-8")
     click.echo(
@@ -96,27 +97,32 @@ def _put_values(aws: Terraform, outputs: Mapping[str, Any]) -> list[str]:
 @main.command()
 @_ENV
 @_PROFILE
-@click.option("--with-tables", is_flag=True, help="Delete tables and other files in the bucket, too.")
+@click.option("--with-tables", is_flag=True, help="Delete tables and other files in the bucket, topics and databases, too.")
 @_YES
 @_with_errors
 def delete(name: str, profile: str | None, with_tables: bool, yes: bool) -> None:
-    """Deletes all that was made, after it has listed what is lost. Refused if the bucket has files, unless --with-tables is given."""
+    """Deletes all that was made, after it has listed what is lost. Refused if the bucket has files, or a cluster or a database was made,
+    unless --with-tables is given."""
     with _alone(name):
         modules = [module for module in reversed(_modules(settings.read(name, profile))) if module.made()]
         if not modules:
             click.echo(f"{name}: there is nothing to delete")
             return
-        lost = next((loss.of_aws(module) for module in modules if module.module == "aws"), None)
-        for line in lost.lines() if lost else ():
+        lost = next((loss.of_aws(module) for module in modules if module.module == AWS), None)
+        others = [line for module in modules if module.module != AWS for line in loss.of_other(module)]
+        for line in (*(lost.lines() if lost else ()), *others):
             click.echo(f"is lost: {line}")
         if lost and lost.files and not with_tables:
             raise SluiceError("bucket-has-files", "nothing was deleted: the bucket has files", "to lose them, too: --with-tables")
+        if others and not with_tables:
+            message = f"nothing was deleted: {others[0].partition(':')[0]} may have data, which is not looked at"
+            raise SluiceError("may-have-data", message, "to lose it, too: --with-tables")
         question = f"Type the name of the environment to delete it ({name})"
         if not yes and click.prompt(question, default="", show_default=False) != name:
             click.echo("nothing was deleted")
             return
         for module in modules:
-            if module.module == "aws":
+            if module.module == AWS:
                 loss.empty_buckets(module, with_files=with_tables)
             module.destroy()
             module.forget()

@@ -10,7 +10,7 @@ from typing import Any
 from framework.base import amounts
 from framework.base.errors import SluiceError
 from infra.deploy import aws
-from infra.deploy.terraform import Terraform
+from infra.deploy.terraform import LASTING, Terraform
 
 _METADATA = "/metadata/"
 _MOST_NAMED = 20  # tables
@@ -51,6 +51,15 @@ def of_aws(terraform: Terraform) -> Loss:
                     tables.add(folder)
     secrets = tuple(str(secret["name"]) for secret in terraform.made("aws_secretsmanager_secret"))
     return Loss(buckets=names, tables=tuple(sorted(tables)), files=files, bytes=size, secrets=secrets)
+
+
+def of_other(terraform: Terraform) -> tuple[str, ...]:
+    """What another module has made that nobody can bring back, by its state, in words."""
+    return tuple(
+        f"the {words}: {item.get('display_name') or item.get('name')}"
+        for type_, words in LASTING.items()
+        for item in terraform.made(type_)
+    )
 
 
 def empty_buckets(terraform: Terraform, with_files: bool) -> None:

@@ -15,7 +15,8 @@ from framework.base.spelling import did_you_mean, the_names
 
 INFRA = Path(__file__).resolve().parent.parent
 ENVIRONMENTS, STATES = INFRA / "environments", INFRA / "state"
-MODULES = ("aws",)  # in the order in which they are made
+MODULES = ("aws", "confluent", "snowflake")  # in the order in which they are made
+AWS = "aws"
 ENVIRONMENT = "environment"  # the variable that deploy itself sets
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
 _STATE = re.compile(r"s3://[a-z0-9][a-z0-9.-]+[a-z0-9](/[A-Za-z0-9_./-]+)?")
@@ -57,8 +58,8 @@ def read(name: str, profile: str | None = None) -> Settings:
     if problems:
         raise SpecError(problems)
     modules = {module: dict(document[module]) for module in MODULES if module in document}
-    if profile is not None:
-        modules = {module: {**variables, "profile": profile} for module, variables in modules.items()}
+    if profile is not None and AWS in modules:
+        modules[AWS]["profile"] = profile
     return Settings(name, modules, document.get("state"), document.get("state_region"))
 
 

@@ -22,7 +22,12 @@ from infra.deploy.settings import INFRA, STATES, Settings
 
 _CHANGES = 2  # the status of a plan that is not empty
 _PLAN, _ERRORED = "plan", "errored.tfstate"
-_LASTING = ("aws_s3_bucket", "aws_kms_key", "aws_glue_catalog_database", "aws_secretsmanager_secret")
+LASTING = {
+    "aws_s3_bucket": "bucket", "aws_kms_key": "key", "aws_glue_catalog_database": "database of Glue", "aws_secretsmanager_secret": "secret",
+    "confluent_environment": "environment of Confluent, with its schemas", "confluent_kafka_cluster": "cluster of Kafka, with its topics",
+    "snowflake_database": "database of Snowflake, with its tables", "snowflake_schema": "schema of Snowflake, with its tables",
+}  # fmt: skip
+"""The types of what nobody can bring back once it is deleted, in words."""
 _HINT = "correct what it says, and give the same command again: what is done already is not done twice"
 
 
@@ -73,9 +78,9 @@ class Terraform:
         return status == _CHANGES
 
     def losses(self) -> list[str]:
-        """The addresses of what the plan deletes and nobody can bring back: buckets, keys, databases and secrets."""
+        """The addresses of what the plan deletes and nobody can bring back: buckets, databases, clusters and others."""
         changes = json.loads(self._answer("show", "-json", _PLAN)).get("resource_changes", ())
-        return [item["address"] for item in changes if "delete" in item["change"]["actions"] and item["type"] in _LASTING]
+        return [item["address"] for item in changes if "delete" in item["change"]["actions"] and item["type"] in LASTING]
 
     def apply(self) -> None:
         """Makes what the plan shows."""

@@ -90,8 +90,8 @@ class TestReaders:
     """The server takes each key that is valid, and notices new ones while it runs."""
 
     def test_old_and_new_readers_log_in_until_a_key_is_retired(self, commands: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
-        # A look counts for seconds; here each login looks.
-        monkeypatch.setattr("framework.host.serve.tokens._FRESH", 0.0)
+        # A look counts for seconds; here each request looks.
+        monkeypatch.setattr(KeyClients, "__call__", lambda clients, _, look=KeyClients.__call__: look(clients, 0.0))
         plan = write(ORDERS.format(catalog=LOCAL) + READERS, {})
         fill(plan)
         assert "no-key" in commands.refused("serve")

@@ -14,8 +14,7 @@ from urllib.parse import parse_qs
 
 LASTS = 3600  # seconds of a token
 _MAX_TOKENS = 10_000  # tokens at a time
-_FRESH = 15.0  # seconds for which a look at the clients counts
-_OF_STRANGERS = 1.0  # seconds that a look may be old before a client is unknown, who may have been made just now
+FRESH = 15.0  # seconds for which a look at the clients counts
 
 
 @dataclass(frozen=True)
@@ -35,12 +34,11 @@ class Tokens:
     _issued: dict[str, _Token] = field(default_factory=dict, repr=False)
     _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    def issue(self, body: bytes, authorization: str) -> str | None:
-        """A new token for a request that has the login, in its form or its header."""
+    def issue(self, body: bytes, authorization: str, age: float = FRESH) -> str | None:
+        """A new token for a request that has the login, in its form or its header, by a look at the clients of this age."""
         form = {name: values[-1] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}
         client, secret = _basic(authorization) or (form.get("client_id", ""), form.get("client_secret", ""))
-        is_known = _has(self.clients(_FRESH), client, secret) or _has(self.clients(_OF_STRANGERS), client, secret)
-        if not is_known or form.get("grant_type") != "client_credentials":
+        if not _has(self.clients(age), client, secret) or form.get("grant_type") != "client_credentials":
             return None
         token, current_time = secrets.token_urlsafe(32), time.monotonic()
         with self._turn:
@@ -53,7 +51,7 @@ class Tokens:
     def knows(self, headers: Mapping[str, str]) -> bool:
         kind, _, text = headers.get("authorization", "").partition(" ")
         token = self._issued.get(text.strip()) if kind.lower() == "bearer" else None
-        return token is not None and token.end > time.monotonic() and token.client in self.clients(_FRESH)
+        return token is not None and token.end > time.monotonic() and token.client in self.clients(FRESH)
 
 
 def _basic(header: str) -> tuple[str, str] | None:

@@ -1,0 +1,25 @@
+locals {
+  name    = "SLUICE_${upper(replace(var.environment, "-", "_"))}"
+  comment = "Made by infra/deploy.sh for ${var.environment}"
+}
+
+resource "snowflake_warehouse" "this" {
+  name                = local.name
+  warehouse_size      = var.warehouse_size
+  auto_suspend        = var.suspend_seconds
+  auto_resume         = "true"
+  initially_suspended = true
+  comment             = local.comment
+}
+
+resource "snowflake_database" "this" {
+  name    = local.name
+  comment = local.comment
+}
+
+resource "snowflake_schema" "this" {
+  for_each = var.schemas
+  database = snowflake_database.this.name
+  name     = each.value
+  comment  = local.comment
+}

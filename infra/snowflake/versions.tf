@@ -1,0 +1,21 @@
+terraform {
+  required_version = ">= 1.11, < 2.0" # locks in S3
+
+  required_providers {
+    snowflake = {
+      source  = "snowflakedb/snowflake"
+      version = "2.20.0"
+    }
+  }
+}
+
+# The login is that of SNOWFLAKE_ORGANIZATION_NAME, SNOWFLAKE_ACCOUNT_NAME, SNOWFLAKE_USER and SNOWFLAKE_PRIVATE_KEY, or of a profile.
+provider "snowflake" {
+  profile = var.profile
+  role    = var.role
+  preview_features_enabled = [
+    "snowflake_catalog_integration_aws_glue_resource",
+    "snowflake_external_volume_resource",
+    "snowflake_storage_integration_aws_resource",
+  ]
+}
