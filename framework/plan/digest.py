@@ -90,7 +90,7 @@ WORDS: Mapping[type, Words] = {
     model.Cluster: Words("Cluster", "name bootstrap security registry registry_auth"),
     model.Security: Words("Security", "protocol mechanism username password"),
     model.Login: Words("Login", "username password"),
-    model.SecretStore: Words("SecretStore", "store=type", spread="options", never="rotated"),
+    model.SecretStore: Words("SecretStore", "store=type", spread="options", never="rotated masking"),
     model.SecretRef: Words("SecretRef", "name"),
     model.Engine: Words("Engine", "master memory conf"),
     notice.Mail: Words("Mail", "host port from_ tls username password"),

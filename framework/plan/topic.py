@@ -116,11 +116,12 @@ class Cluster:
 @dataclass(frozen=True)
 class SecretStore:
     """The store for the values of secrets. `type` is a file of `framework.systems.secrets`, `options` are as that declares them.
-    `rotated`: what documents `keys` replace, as the beginnings of secrets' names."""
+    `rotated`: what documents `keys` replace, as the beginnings of secrets' names; `masking`: those of which all keys stay, as names."""
 
     type: str = "env"
     options: Any = None
     rotated: frozenset[str] = field(default=frozenset(), compare=False)
+    masking: frozenset[str] = field(default=frozenset(), compare=False)
 
     def is_rotated(self, name: str) -> bool:
         """Whether a secret is replaced from time to time: then it is noted who uses which value."""

@@ -6,13 +6,13 @@ key encrypted can be revealed as long as the key is there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hmac
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from framework.base.errors import SetupError
 from framework.plan import MaskKey, SecretStore
-from framework.systems import keyring, secrets
-from framework.systems.keyring import StoredKey
+from framework.systems import secrets
 
 SHORTEST = 16  # characters of a key; with fewer it can be guessed
 
@@ -26,6 +26,11 @@ class MaskRing:
     values: tuple[str, ...] = field(repr=False)
     current: int
 
+    @property
+    def hashing(self) -> str:
+        """A digest of the key that hashes, by which a table knows it again."""
+        return hmac.digest(self.values[0].encode(), b"sluice: the key that hashes", "sha256").hex()[:16]
+
     def ids(self, key: MaskKey) -> Iterator[tuple[str, str]]:
         """The ids and the values of a key of a mask."""
         return ((f"{key.id}{suffix}", value) for suffix, value in zip(self.suffixes, self.values, strict=True))
@@ -34,11 +39,14 @@ class MaskRing:
 def ring(name: str, store: SecretStore) -> MaskRing:
     """The keys of a secret. Raises a SetupError if one can be guessed, or if there is none."""
     stored = secrets.ring(name, store)
-    by_age = sorted(stored, key=lambda key: _number(stored, key))
+    if len(stored) > 1 and any(key.number is None for key in stored):
+        hint = "`sluice keys list` shows the keys; `sluice keys rotate NAME --to NUMBER` uses one of them"
+        raise SetupError("mask-key-unknown", f"the value of the secret `{name}` is none of its keys: somebody wrote it", hint)
+    by_age = sorted(stored, key=lambda key: key.number or 1)
     for key in by_age:
         refuse_short(name, key.values[name])
     return MaskRing(
-        tuple(suffix(_number(stored, key)) for key in by_age), tuple(key.values[name] for key in by_age),
+        tuple(suffix(key.number or 1) for key in by_age), tuple(key.values[name] for key in by_age),
         next(place for place, key in enumerate(by_age) if key.state == "current"),
     )  # fmt: skip
 
@@ -52,8 +60,3 @@ def refuse_short(name: str, value: str) -> None:
     if len(value) < SHORTEST:
         message = f"the secret `{name}` of a mask has {len(value)} characters, so it can be guessed"
         raise SetupError("mask-key-short", message, f"take at least {SHORTEST} random ones: `openssl rand -hex 32`")
-
-
-def _number(stored: Sequence[StoredKey], key: StoredKey) -> int:
-    """The number of a key; of one that has none yet, that which it will have."""
-    return key.number or keyring.next_number(stored) - 1

@@ -54,7 +54,7 @@ def of_aws(terraform: Terraform) -> Loss:
 
 
 def of_other(terraform: Terraform) -> tuple[str, ...]:
-    """What another module has made that nobody can bring back, by its state, in words."""
+    """The things of another module that nobody can bring back, by its state, in words."""
     return tuple(
         f"the {words}: {item.get('display_name') or item.get('name')}"
         for type_, words in LASTING.items()

@@ -75,17 +75,17 @@ def current(plan: Plan) -> str:
 
 
 def test_iam_makes_two_keys_by_turns(commands: Commands, store: Store) -> None:
-    plan, first = store.plan(), store.key["AccessKeyId"]
+    plan, first_name = store.plan(), store.key["AccessKeyId"]
     asks(store.url, strictly=True)
     output = commands.ok("keys", "rotate", "store")
     second = current(plan)
-    assert second != first and f"key 2 is made, {second}" in output and store.key["SecretAccessKey"] not in output
+    assert second != first_name and f"key 2 is made, {second}" in output and store.key["SecretAccessKey"] not in output
     asks(store.url, strictly=False)
-    assert set(store.names()) == {first, second}
+    assert set(store.names()) == {first_name, second}
     asks(store.url, strictly=True)
     assert "too-many-keys" in commands.refused("keys", "new", "store")
     output = commands.ok("keys", "rotate", "store")
-    assert f"key 1 is retired, {first}" in output, "there is no room for three"
+    assert f"key 1 is retired, {first_name}" in output, "there is no room for three"
     commands.ok("keys", "rotate", "store", "--to", "2")
     assert current(plan) == second
     commands.ok("keys", "retire", "store", "3")
@@ -95,9 +95,9 @@ def test_iam_makes_two_keys_by_turns(commands: Commands, store: Store) -> None:
 
 def test_a_key_that_nobody_knows_is_named(commands: Commands, store: Store) -> None:
     store.plan()
-    other = store.iam.create_access_key(UserName="loader")["AccessKey"]["AccessKeyId"]
+    other_key = store.iam.create_access_key(UserName="loader")["AccessKey"]["AccessKeyId"]
     asks(store.url, strictly=True)
-    assert f"`aws iam delete-access-key --access-key-id {other}`" in commands.refused("keys", "rotate", "store")
+    assert f"`aws iam delete-access-key --access-key-id {other_key}`" in commands.refused("keys", "rotate", "store")
 
 
 def test_rights_that_are_missing_are_said(commands: Commands, store: Store) -> None:
@@ -112,13 +112,13 @@ def test_keys_of_other_stores_are_made_by_hand_and_tried(commands: Commands, sto
     plan = store.plan(more="retain: 3")
     message = commands.refused("keys", "rotate", "store")
     assert "made-by-hand" in message and "hint: make one, then `sluice keys new store --by-hand` asks for it" in message
-    other = store.iam.create_access_key(UserName="loader")["AccessKey"]
+    other_key = store.iam.create_access_key(UserName="loader")["AccessKey"]
     asks(store.url, strictly=True)
-    wrong = f"{other['AccessKeyId']}\nwrong\n".encode()
+    wrong = f"{other_key['AccessKeyId']}\nwrong\n".encode()
     assert "storage-refused" in commands.refused("keys", "new", "store", "--by-hand", given=wrong)
-    given = f"{other['AccessKeyId']}\n{other['SecretAccessKey']}\n".encode()
+    given = f"{other_key['AccessKeyId']}\n{other_key['SecretAccessKey']}\n".encode()
     commands.ok("keys", "new", "store", "--by-hand", given=given)
     commands.ok("keys", "rotate", "store")
-    assert current(plan) == other["AccessKeyId"]
+    assert current(plan) == other_key["AccessKeyId"]
     output = commands.ok("keys", "retire", "store")
     assert f"delete the key {store.key['AccessKeyId']} where it was made\n" in output

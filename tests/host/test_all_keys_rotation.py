@@ -115,9 +115,9 @@ class Locked(Registered):
 
     def register_part(self, number: int) -> int:
         """The id of a schema that is new, so that the stream has to ask the registry for it."""
-        before, self.faults[:] = list(self.faults), []
+        faults, self.faults[:] = list(self.faults), []
         id_ = self.register({**record(("id", "long"), ("email", "string"), ("phone", "string")), "doc": f"of part {number}"})
-        self.faults[:] = before
+        self.faults[:] = faults
         return id_
 
     def refuses(self, request: Request) -> bool:

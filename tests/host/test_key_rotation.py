@@ -115,7 +115,7 @@ def test_a_stream_goes_on_while_the_login_to_kafka_is_replaced(count: int, locke
 
 @dataclass
 class Readers:
-    """Those who log in to the served catalog again and again, by the key that the secrets have."""
+    """Readers who log in to the served catalog again and again, by the key that the secrets have."""
 
     read: int = 0
     refused: int = 0

@@ -42,7 +42,7 @@ def schema(module: str) -> Mapping[str, Any]:
 
 
 def wrong(place: str, content: Mapping[str, Any], declared: Mapping[str, Any]) -> Iterator[str]:
-    """What a block has that the schema does not, and what is missing."""
+    """The arguments of a block that the schema does not have, and those that are missing."""
     names = {name.strip('"') for name in content} - {"__is_block__", "dynamic"} - OF_TERRAFORM
     dynamic = {
         name.strip('"'): block for item in content.get("dynamic", ()) for name, block in item.items() if isinstance(block, dict)

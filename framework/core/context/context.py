@@ -68,6 +68,7 @@ class Context:
         self._limits: dict[str, Mapping[Partition, int]] = {}
         self._spark: SparkSession | None = None
         self._kafka: dict[str, Kafka] = {}
+        self._hashing: dict[str, str] = {}
         self._lakes: dict[str, TableStore] = {}
         self._host: Context | None = None  # whose JVM this one's session is in
         self._jvms = 0  # that have ended; of a sibling, those of its host when its session began
@@ -166,6 +167,12 @@ class Context:
             else:
                 ring = mask_keys.ring(name, self.plan.secrets)
                 keys.put(name, list(ring.suffixes), list(ring.values), ring.current)
+                self._hashing[name] = ring.hashing
+
+    def hashing(self, pipeline: Pipeline) -> dict[str, str]:
+        """Digests of the keys that hash the pipeline's columns, by the names of their secrets, once they were provided."""
+        names = (step.masks.keys[0].secret.name for step in pipeline.steps if step.masks and step.masks.keys)
+        return {name: self._hashing[name] for name in names if name in self._hashing}
 
     def lake(self, pipeline: Pipeline) -> TableStore:
         return self.lake_of(pipeline.table.catalog)

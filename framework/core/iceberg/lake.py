@@ -36,7 +36,7 @@ class TableStore:
     def __init__(
         self, spark: Any, catalog: Catalog, commit: CommitCall = commit_transaction, former: TableStore | None = None
     ) -> None:
-        """With a `former` one, whose login was replaced, the session opens the catalog again."""
+        """Opens the catalog again in the session if there is a `former` one, whose login was replaced."""
         self.component = catalogs.client_of(catalog)
         self.spark = spark
         self.apache = Package(spark._jvm, "org.apache")
@@ -44,23 +44,24 @@ class TableStore:
         self._login = self.component.secret_settings()
         for setting, secret in self._login.items():
             spark._jvm.sluice.SecretCatalog.put(self.component.secrets_name, setting, secret)
-        if former is not None:
-            spark._jvm.sluice.SecretCatalog.renew(spark._jsparkSession, catalog.name)
         self.iceberg = self.apache.iceberg
         self._existing_names: set[str] = set()
         self.own_sides: set[str] = set()  # uuids of tables whose side tables are their own
         self.swept: set[str] = set()  # uuids of tables that this process has swept
-        self.catalog = self._opened(catalog)
+        self.catalog = self._opened(catalog, is_renewed=former is not None)
 
     def has_login(self) -> bool:
         """Whether the catalog was opened with the login that the secrets contain now."""
         return self._login == self.component.secret_settings()
 
-    def _opened(self, catalog: Catalog) -> Any:
-        """Iceberg's catalog. A new one in a database makes its tables, and two that do so at once fail."""
+    def _opened(self, catalog: Catalog, is_renewed: bool) -> Any:
+        """Iceberg's catalog, opened once more if its login `is_renewed`. A new one in a database makes its tables, and two that do so at
+        once fail."""
         with _opening[catalog.name]:
             try:
                 try:
+                    if is_renewed:
+                        self.spark._jvm.sluice.SecretCatalog.renew(self.spark._jsparkSession, catalog.name)
                     return self._loaded(catalog)
                 except Py4JJavaError as error:
                     if not any(words in text(error) for words in _MADE_MEANWHILE):

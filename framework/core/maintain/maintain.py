@@ -21,6 +21,7 @@ from framework.core.spark import defects
 from framework.core.spark.java_errors import CommitRefused, CommitUnknown
 from framework.plan import Pipeline
 from framework.plan.follower import is_follower_tag
+from framework.systems import secret_uses
 
 KILL_POINTS = (
     "rolled_forward",  # bad rows of the last batch are published
@@ -73,17 +74,18 @@ def maintain(
         return
     if by_person and not may_leave:
         deletable_files.require_right(pipeline)
-    lake = context.lake(pipeline)
-    table = lake.load(pipeline.table.identifier)
-    current = state(table)
-    if current.position is not None:
-        side_tables.roll_forward(lake, pipeline, current.uuid, current.position)
-    sweep(lake, pipeline)
-    _forget_followers(lake, pipeline, table)
-    context.reached("rolled_forward")
-    for identifier in [duty.identifier for duty in due(pipeline, context.clock(), by_person)]:
-        says = tuple(_steps(context, lake, pipeline, identifier, byte_limit))
-        yield MaintenanceDone(identifier, says, is_whole=not says or not says[-1].startswith(_LEFT))
+    with secret_uses.at_work():
+        lake = context.lake(pipeline)
+        table = lake.load(pipeline.table.identifier)
+        current = state(table)
+        if current.position is not None:
+            side_tables.roll_forward(lake, pipeline, current.uuid, current.position)
+        sweep(lake, pipeline)
+        _forget_followers(lake, pipeline, table)
+        context.reached("rolled_forward")
+        for identifier in [duty.identifier for duty in due(pipeline, context.clock(), by_person)]:
+            says = tuple(_steps(context, lake, pipeline, identifier, byte_limit))
+            yield MaintenanceDone(identifier, says, is_whole=not says or not says[-1].startswith(_LEFT))
 
 
 def _forget_followers(lake: TableStore, pipeline: Pipeline, table: Any) -> None:

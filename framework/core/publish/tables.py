@@ -14,7 +14,7 @@ from framework.core.iceberg import moves
 from framework.core.iceberg.commit import again
 from framework.core.iceberg.jvm_state import state
 from framework.core.iceberg.lake import TableStore
-from framework.core.publish import side_tables
+from framework.core.publish import hashing_keys, side_tables
 from framework.core.rules import protocol, recorded_moves, refusals
 from framework.core.rules.protocol import Partition, TableState, TopicState
 from framework.core.spark.java_errors import CommitRefused
@@ -45,14 +45,17 @@ def open_table(context: Context, lake: TableStore, pipeline: Pipeline) -> Any:
     if table is None:
         raise BatchError("table-not-created", f"the table {identifier} could not be created", "run again")
     side_tables.refuse_leftovers(lake, pipeline, table)
-    return _with_columns(lake, pipeline, _with_properties(lake, pipeline, table))
+    return _with_columns(lake, pipeline, _with_properties(context, lake, pipeline, table))
 
 
-def _with_properties(lake: TableStore, pipeline: Pipeline, table: Any) -> Any:
-    """Turns off statistics of columns that the spec masks by now; another pipeline's table stays as it is."""
+def _with_properties(context: Context, lake: TableStore, pipeline: Pipeline, table: Any) -> Any:
+    """Turns off statistics of columns that the spec masks by now, and remembers the keys that hash them; another pipeline's table stays as
+    it is. Raises an error if the table knows other keys."""
     if not refusals.is_ours(pipeline, table.properties().get(protocol.OWNER)):
         return table
-    missing = {key: value for key, value in _of_masked(pipeline).items() if table.properties().get(key) != value}
+    hashing_keys.refuse_others(context, pipeline, table)
+    wanted = {**_of_masked(pipeline), **hashing_keys.properties(context, pipeline, table.properties())}
+    missing = {key: value for key, value in wanted.items() if table.properties().get(key) != value}
     if missing:
         lake.mark(table, missing)
         table.refresh()
@@ -78,7 +81,7 @@ def create_table(
         return {protocol.POSITION: position.text(), protocol.OWNER: refusals.owner(pipeline)}
 
     properties = {**LAYOUT, "format-version": str(table.format_version), **({"comment": table.doc} if table.doc else {})}
-    properties |= {**write_properties(pipeline), **(extra_properties or {})}
+    properties |= {**write_properties(pipeline), **hashing_keys.properties(context, pipeline), **(extra_properties or {})}
     empty = bool(table.states)
     lake.create(table.identifier, table.columns, table.partition_by, table.sort_by, properties, describe, start_position, empty)
 

@@ -40,14 +40,16 @@ class Secrets(Document):
 
 def plan_secrets(draft: Draft, documents: tuple[Secrets, ...]) -> None:
     for document in documents[:1]:
-        draft.secrets = SecretStore(document.store, document.options, frozenset(_rotated(draft)))
+        rotated, masking = frozenset(_rotated(draft)), frozenset(_rotated(draft, of="mask"))
+        draft.secrets = SecretStore(document.store, document.options, rotated, masking)
         draft.schemas = RegistrySchemas(draft.secrets, draft.schemas.also, draft.schemas.logins)
 
 
-def _rotated(draft: Draft) -> Iterator[str]:
-    """The secrets of documents `keys`, which are planned later: stores are in plans of clusters and catalogs by then."""
+def _rotated(draft: Draft, of: str | None = None) -> Iterator[str]:
+    """The secrets of documents `keys`, of one type or of all. They are planned later: stores are in plans of clusters and catalogs by
+    then."""
     for document in draft.written.documents:
-        if document.kind == "keys" and document.value is not None:
+        if document.kind == "keys" and document.value is not None and of in (None, getattr(document.value, "of", "")):
             yield str(getattr(document.value, "secret", ""))
 
 

@@ -31,6 +31,7 @@ from framework.features.export.window import Span
 from framework.plan import SecretStore
 from framework.plan.export import Export
 from framework.sql.standard import identifier, literal
+from framework.systems import secret_uses
 
 _MEMORY = "700MB"
 _MARK = b"\xef\xbb\xbf"  # tells spreadsheets that a file is UTF-8
@@ -49,6 +50,7 @@ class ExportDone:
     link: Link | None  # to a file in an object store
 
 
+@secret_uses.at_work()
 def write(export: Export, span: Span | None, moment: datetime, secrets: SecretStore) -> ExportDone:
     catalog, identifier = export.pipeline.table.catalog, export.pipeline.table.identifier
     table = metadata.read(catalog, identifier)

@@ -76,7 +76,7 @@ class KeyType(ABC):
         return ()
 
     def needed_for(self, work: KeyWork, key: StoredKey, stored: Sequence[StoredKey]) -> Sequence[str]:
-        """What cannot be read or done any more without the key, in words."""
+        """The things that cannot be read or done any more without the key, in words."""
         return ()
 
     def known_as(self, values: Mapping[str, str]) -> str:

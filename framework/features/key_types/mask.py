@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets as random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from framework.language.options import OptionGroup
 from framework.machine import user_key
 from framework.plan import Pipeline, Step, columns_read
 from framework.plan.pipeline import in_order
+from framework.plan.totals import Totals
 from framework.systems import mask_keys
 from framework.systems.keyring import StoredKey
 
@@ -35,7 +37,9 @@ class MaskLock(KeyType):
             hint = f'write `mask: {{key: "${{secret:{secret}}}", columns: …}}` in a pipeline'
             draft.problems.append(Problem(where, "unused-keys", f"no pipeline masks by the secret `{secret}`", hint))
             return None
-        problems = tuple(_of_identity(secret, draft.pipelines, where))
+        encrypted_of: dict[object, frozenset[str]] = {}
+        for _ in range(2):  # a topic that one pipeline sends to may be read by an earlier one
+            problems = tuple(_of_identity(secret, draft.pipelines, where, encrypted_of))
         draft.problems.extend(problems)
         return None if problems else Opened(secrets=(secret,), opens=tuple(pipeline.table.identifier for pipeline in masking))
 
@@ -57,28 +61,58 @@ class MaskLock(KeyType):
     def known_as(self, values: Mapping[str, str]) -> str:
         """A digest, by which the user of this machine can tell keys apart."""
         (value,) = values.values()
-        return f"digest {user_key.digest(value.encode()).rpartition(':')[2][:8]}"
+        digest = user_key.digest(value.encode()) or hashlib.sha256(value.encode()).hexdigest()
+        return f"digest {digest.rpartition(':')[2][:8]}"
 
 
 def _by(secret: str, step: Step) -> bool:
     return step.masks is not None and any(key.secret.name == secret for key in step.masks.keys)
 
 
-def _of_identity(secret: str, pipelines: Sequence[Pipeline], where: Where) -> Iterator[Problem]:
-    """The problems of encrypted columns by which rows are told apart: by a new key, an equal value gets another text."""
-    encrypted_of: dict[str, frozenset[str]] = {}
+def _of_identity(
+    secret: str, pipelines: Sequence[Pipeline], where: Where, encrypted_of: dict[object, frozenset[str]]
+) -> Iterator[Problem]:
+    """The problems of encrypted columns by which rows are told apart: by a new key, an equal value gets another text. Adds the encrypted
+    columns of each table and topic to those of `encrypted_of`."""
     for pipeline in in_order(pipelines):
-        encrypted = frozenset[str]().union(*(encrypted_of.get(table.identifier, ()) for table in pipeline.read_tables))
+        encrypted = _read_by(pipeline, encrypted_of)
         for step in pipeline.steps:
-            compared = step.memory.columns if step.memory else step.join.on if step.join else ()
+            compared = (*(step.memory.columns if step.memory else ()), *(step.join.on if step.join else ()))
+            compared = (*compared, *(name for bounds in step.bounds for name in bounds.per))
             if names := encrypted.intersection(compared):
                 yield _problem(secret, pipeline, min(names), f"the step `{step.name}` compares", where)
             encrypted = _after(step, encrypted)
-            if step.masks and _by(secret, step):
+            if step.join:
+                encrypted |= encrypted_of.get(step.join.source.identifier, frozenset()) & set(step.join.take)
+            if step.masks and step.masks.keys and step.masks.keys[0].secret.name == secret:
                 encrypted |= {path[0] for path in step.masks.encrypted}
-        if names := encrypted.intersection(pipeline.table.rule.keys):
+        rule = pipeline.table.rule
+        distinct = (
+            measure.row_column
+            for measure in (rule.measures if isinstance(rule, Totals) else ())
+            if "distinct" in measure.function
+        )
+        if names := encrypted.intersection((*rule.keys, *distinct)):
             yield _problem(secret, pipeline, min(names), "its table tells rows apart by", where)
+        unique = (name for expectation in pipeline.sets if expectation.kind != "rows" for name in expectation.columns)
+        if names := encrypted.intersection(unique):
+            yield _problem(secret, pipeline, min(names), "`expect` compares", where)
         encrypted_of[pipeline.table.identifier] = encrypted
+        encrypted_of.update((follower.sends_to, encrypted) for follower in pipeline.also if follower.sends_to)
+
+
+def _read_by(pipeline: Pipeline, encrypted_of: Mapping[object, frozenset[str]]) -> frozenset[str]:
+    """The encrypted columns among those that a pipeline reads."""
+    if pipeline.select:
+        names = {
+            f"{table.identifier}.{name}" for table in pipeline.read_tables for name in encrypted_of.get(table.identifier, ())
+        }
+        return frozenset(name for name, origins in pipeline.select.origins if names.intersection(origins))
+    places = [
+        *(table.identifier for table in pipeline.read_tables),
+        *((topic.cluster, topic.kafka_name) for topic in pipeline.topics),
+    ]
+    return frozenset[str]().union(*(encrypted_of.get(place, ()) for place in places))
 
 
 def _after(step: Step, names: frozenset[str]) -> frozenset[str]:

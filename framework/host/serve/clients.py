@@ -10,6 +10,7 @@ from framework.operations.keys.standing import stored_keys
 from framework.plan import Plan
 from framework.plan.keys import Keys
 
+_SHORT, _PATIENCE = 5.0, 10.0  # seconds: a look that has to be as young as the first waits for another one's
 _log = logging.getLogger(__name__)
 
 
@@ -29,9 +30,11 @@ class KeyClients:
 
     def __call__(self, age: float) -> frozenset[tuple[str, str]]:
         """The clients by a look that is at most so many seconds old."""
-        if time.monotonic() - self._looked > age and self._turn.acquire(blocking=False):  # nobody waits for another one's look
+        is_due = time.monotonic() - self._looked > age
+        if is_due and self._turn.acquire(timeout=_PATIENCE if age < _SHORT else 0):  # else nobody waits for another one's look
             try:
-                self._clients = self._looked_up()
+                if time.monotonic() - self._looked > age:
+                    self._clients = self._looked_up()
             except Exception as error:  # readers go on with the clients of the last look
                 _log.warning("%s", error)
             finally:

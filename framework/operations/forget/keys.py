@@ -17,6 +17,7 @@ from framework.plan import Joined, MaskKey, Pipeline, TableChanges
 from framework.plan.lineage import by_source
 from framework.plan.totals import Totals
 from framework.sql import masks
+from framework.systems import mask_keys
 
 _WHOLE = (TINYINT, SMALLINT, INT, BIGINT)
 
@@ -100,6 +101,9 @@ def _stored(context: Context, pipeline: Pipeline, name: str, text: str) -> tuple
         if column_mask is None:
             message = f"`{name}` is masked so that different persons can have equal values"
             raise SluiceError("forget-key", message, "take a column that tells persons apart, such as one masked by `hmac`")
+        if column_mask.does == "encrypt" and _is_replaced(context, mask.keys[0]):
+            message = f"`{name}` is encrypted by a key that is replaced, and who comes again by a later key would not be known"
+            raise SluiceError("forget-key", message, "take a column that is masked by `hmac`")
         return (*texts, *(masked for stored_text in texts for masked in _masked(context, column_mask, mask.keys, stored_text)))
     return texts
 
@@ -110,7 +114,13 @@ def _of_sources(context: Context, pipeline: Pipeline, name: str, text: str) -> I
         if isinstance(source, TableChanges):
             for writer in context.plan.pipelines:
                 if (writer.table.catalog, writer.table.identifier) == (source.catalog, source.identifier):
+                    context.provide_keys(writer)
                     yield from _stored(context, writer, column, text)
+
+
+def _is_replaced(context: Context, key: MaskKey) -> bool:
+    secrets = context.plan.secrets
+    return key.secret.name in secrets.masking or len(mask_keys.ring(key.secret.name, secrets).suffixes) > 1
 
 
 def _masked(context: Context, column_mask: Joined, keys: Sequence[MaskKey], text: str) -> Iterator[str]:

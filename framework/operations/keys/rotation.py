@@ -117,7 +117,13 @@ class Rotation:
             if any(self._type.known_as(key.values) == name for key in stored):
                 hint = "make another one; a new password of the same name ends the former one at once"
                 raise SluiceError("same-key", f"{name} is a key of {self.keys.name} already", hint)
-        self._store.add_key(self._ring, number, values, by_hand=given is not None)
+        try:
+            self._store.add_key(self._ring, number, values, by_hand=given is not None)
+        except SluiceError:
+            if not given:  # nobody has it: a system that has made it already takes it back
+                with suppress(SluiceError):
+                    self._type.remove(self._work, number, values, stored)
+            raise
         return StoredKey(number=number, state="next", created=None, by_hand=given is not None, values=values)
 
     def _withdraw(self, key: StoredKey, stored: tuple[StoredKey, ...]) -> None:
@@ -173,7 +179,7 @@ class Rotation:
             message = f"without key {key.number} of {self.keys.name} {', and '.join(needs)}"
             raise SluiceError("key-needed", message, "leave it; `--yes` retires the key nevertheless")
         others = [other for other in stored if other is not key and self._type.known_as(other.values) == name]
-        if key.by_hand and not self._type.by_hand(self.keys):
+        if key.by_hand and not self._type.by_hand(self.keys) and not self._type.keeps_former:
             left: Sequence[str] = (f"make {name} invalid where you made it",)
         else:
             left = () if others else self._type.remove(self._work, key.number, key.values, stored)

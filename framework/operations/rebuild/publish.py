@@ -15,7 +15,7 @@ from framework.core.iceberg.jvm_state import state
 from framework.core.iceberg.lake import TableStore
 from framework.core.iceberg.second_identity import GOING, second_pipeline
 from framework.core.iceberg.updates import Commit
-from framework.core.publish import side_tables
+from framework.core.publish import hashing_keys, side_tables
 from framework.core.publish.sweep import withdraw
 from framework.core.publish.tables import write_properties
 from framework.core.rules import attempts, daily_work, protocol, refusals
@@ -131,6 +131,7 @@ class Publishing:
         self.context.reached("rebuild_checked")
         properties = {
             **write_properties(self.pipeline),
+            **{name: value for name, value in second.properties().items() if name == hashing_keys.PROPERTY},
             protocol.REBUILT: second_state.uuid,
             protocol.OWNER: refusals.owner(self.pipeline),
             **daily_work.with_rebuild(swap.table.properties(), second.properties()),

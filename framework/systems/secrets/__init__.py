@@ -87,7 +87,7 @@ def reveal_together(values: Iterable[str | SecretRef], store: SecretStore) -> li
 
 def ring(name: str, store: SecretStore) -> tuple[StoredKey, ...]:
     """All keys of a secret that masks, of which one is the current one."""
-    is_rotated = store.is_rotated(name)
+    is_rotated = name in store.masking
     stored = open_store(store).ring(name, is_rotated)
     current = keyring.current(stored)
     if current is None:
@@ -99,10 +99,9 @@ def ring(name: str, store: SecretStore) -> tuple[StoredKey, ...]:
 
 def look_again(store: SecretStore) -> None:
     """Looks up what this process has noted. Each work begins with a look-up, so that one that waits for work uses no former values."""
-    names = [name for name in secret_uses.noted() if store.is_rotated(name)]
-    if names:
-        with suppress(SetupError, SecretsAway):  # whoever works with them will say so
-            secret_uses.note(open_store(store).values(names))
+    for name in secret_uses.noted():
+        with suppress(SetupError, SecretsAway):  # whoever works with it will say so
+            secret_uses.note({name: open_store(store).value(name)})
 
 
 def make_up(names: Iterable[str], store: SecretStore) -> None:

@@ -15,7 +15,9 @@ from framework.systems.keyring import Ring, StoredKey
 
 def keys(lines: Sequence[str], ring: Ring) -> tuple[StoredKey, ...]:
     """The keys of a ring. The current one is that whose values the secrets have, whoever wrote them."""
-    present = {name: text for name, text in map(_pair, lines) if name in ring.secrets}
+    present = {
+        name: text for name, text in map(_pair, reversed(lines)) if name in ring.secrets
+    }  # of two lines the first one counts
     numbered = []
     for number, entry in sorted(_entries(lines, ring).items()):
         is_current = entry["values"] == present
@@ -24,6 +26,13 @@ def keys(lines: Sequence[str], ring: Ring) -> tuple[StoredKey, ...]:
     if present.keys() == set(ring.secrets) and not any(key.state == "current" for key in numbered):
         numbered.append(StoredKey(number=None, state="current", created=None, values=present))
     return tuple(numbered)
+
+
+def damaged(lines: Sequence[str], ring: Ring) -> str | None:
+    """The name of a key's own line that cannot be read."""
+    names = [name for name, _ in map(_pair, lines) if re.fullmatch(rf"{re.escape(ring.name)}@\d+", name)]
+    entries = _entries(lines, ring)
+    return next((name for name in names if int(name.rpartition("@")[2]) not in entries), None)
 
 
 def added(lines: Sequence[str], ring: Ring, number: int, values: Mapping[str, str], by_hand: bool) -> list[str]:

@@ -63,7 +63,7 @@ class Options(OptionGroup):
 
 @dataclass(frozen=True)
 class _Kept(Generic[Looked]):
-    """What was looked up: the text of a secret, None if there was none, or its keys; and the moment until which it is used."""
+    """A value that was looked up: the text of a secret, None if there was none, or its keys; and the moment until which it is used."""
 
     value: Looked = field(repr=False)
     until: float
@@ -135,7 +135,7 @@ class SecretsManager(KeyStore):
         return self._fresh(name, lambda: self._text(name))
 
     def _fresh(self, name: str, look_up: Callable[[], Looked]) -> Looked:
-        """What `look_up` returns, or has returned not long ago under this name."""
+        """Returns the answer of `look_up`, or the one that it gave not long ago under this name."""
         kept: _Kept[Looked] | None = self._kept.get(name)
         if kept is None or not self._is_fresh(kept):
             with self._turns.setdefault(name, Lock()):
@@ -210,6 +210,11 @@ class SecretsManager(KeyStore):
         if trouble.kind in ("wrong-login", "no-login"):
             hint = "log in to AWS, for instance `aws sso login`, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
             return SetupError("secrets-refused", f"{where} does not take the machine's login: {trouble.says}", hint)
+        if trouble.says == "LimitExceededException":
+            message = f"{where} keeps no more labels of `{full_name}`: 20 of all its versions, of which each key has one or two"
+            return SetupError(
+                "too-many-keys", message, "`sluice keys retire` a former key, or give new keys a secret of their own"
+            )
         if trouble.kind == "no-profile":
             return SetupError("secrets-refused", trouble.says, "correct `profile` of the document `secrets`")
         if trouble.kind == "no-region":
