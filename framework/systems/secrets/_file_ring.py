@@ -15,9 +15,8 @@ from framework.systems.keyring import Ring, StoredKey
 
 def keys(lines: Sequence[str], ring: Ring) -> tuple[StoredKey, ...]:
     """The keys of a ring. The current one is that whose values the secrets have, whoever wrote them."""
-    present = {
-        name: text for name, text in map(_pair, reversed(lines)) if name in ring.secrets
-    }  # of two lines the first one counts
+    texts = dict(map(_pair, reversed(lines)))  # of two lines of one name the first one counts
+    present = {name: texts[name] for name in ring.secrets if name in texts}
     numbered = []
     for number, entry in sorted(_entries(lines, ring).items()):
         is_current = entry["values"] == present
