@@ -69,7 +69,7 @@ data "aws_iam_policy_document" "trust" {
     condition {
       test     = "StringEquals"
       variable = "sts:ExternalId"
-      values   = [local.external_id]
+      values   = concat([local.external_id], each.key == "read" ? sort(var.read_external_ids) : [])
     }
   }
 }

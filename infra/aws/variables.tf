@@ -109,6 +109,17 @@ variable "external_id" {
   }
 }
 
+variable "read_external_ids" {
+  description = "What else those may say who take the role read, such as the id that Snowflake makes for an integration of Glue."
+  type        = set(string)
+  default     = []
+
+  validation {
+    condition     = alltrue([for id in var.read_external_ids : can(regex("^[A-Za-z0-9+=,.@:/_-]{2,1224}$", id))])
+    error_message = "Write at least 2 letters, digits and signs of +=,.@:/_-"
+  }
+}
+
 variable "secrets" {
   description = "Names of secrets that are made without a value. You put the value in, so that it is in no file of Terraform."
   type        = set(string)

@@ -8,6 +8,7 @@ locals {
   kafka = "${local.cluster_name}/kafka=${local.cluster_id}"
   rights = merge(
     { for name in var.topics : "read ${name}" => { role = "DeveloperRead", of = "${local.kafka}/topic=${name}" } },
+    { for name in var.onward_topics : "read again ${name}" => { role = "DeveloperRead", of = "${local.kafka}/topic=${name}" } },
     { for name in var.onward_topics : "send to ${name}" => { role = "DeveloperWrite", of = "${local.kafka}/topic=${name}" } },
     { for name in var.onward_topics : "create ${name}" => { role = "DeveloperManage", of = "${local.kafka}/topic=${name}" } },
     length(var.onward_topics) > 0 ? {
@@ -16,6 +17,10 @@ locals {
     var.registry ? {
       "read schemas" = { role = "DeveloperRead", of = "${data.confluent_schema_registry_cluster.this[0].resource_name}/subject=*" }
     } : {},
+    { for name in var.registry ? var.onward_topics : [] : "register ${name}" => {
+      role = "DeveloperWrite"
+      of   = "${data.confluent_schema_registry_cluster.this[0].resource_name}/subject=${endswith(name, "*") ? name : "${name}-*"}"
+    } },
   )
 }
 

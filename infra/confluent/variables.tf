@@ -87,6 +87,10 @@ variable "availability" {
     condition     = contains(["SINGLE_ZONE", "MULTI_ZONE", "LOW", "HIGH"], var.availability)
     error_message = "Write SINGLE_ZONE, MULTI_ZONE, LOW or HIGH."
   }
+  validation {
+    condition     = var.own_cluster != null || var.type != "enterprise" || contains(["LOW", "HIGH"], var.availability)
+    error_message = "An enterprise cluster has LOW or HIGH."
+  }
 }
 
 variable "governance" {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any
@@ -98,13 +98,15 @@ def _put_values(aws: Terraform, outputs: Mapping[str, Any]) -> list[str]:
 @_ENV
 @_PROFILE
 @click.option("--with-tables", is_flag=True, help="Delete tables and other files in the bucket, topics and databases, too.")
+@click.option("--only", type=click.Choice(settings.MODULES), help="Delete what this module made.")
 @_YES
 @_with_errors
-def delete(name: str, profile: str | None, with_tables: bool, yes: bool) -> None:
+def delete(name: str, profile: str | None, with_tables: bool, only: str | None, yes: bool) -> None:
     """Deletes all that was made, after it has listed what is lost. Refused if the bucket has files, or a cluster or a database was made,
     unless --with-tables is given."""
     with _alone(name):
-        modules = [module for module in reversed(_modules(settings.read(name, profile))) if module.made()]
+        all_modules = _modules(settings.read(name, profile))
+        modules = [module for module in reversed(all_modules) if only in (None, module.module) and module.made()]
         if not modules:
             click.echo(f"{name}: there is nothing to delete")
             return
@@ -126,8 +128,26 @@ def delete(name: str, profile: str | None, with_tables: bool, yes: bool) -> None
                 loss.empty_buckets(module, with_files=with_tables)
             module.destroy()
             module.forget()
-        (ENVIRONMENTS / f"{name}.json").unlink(missing_ok=True)
-    click.echo(f"{name}: deleted")
+        _forget(name, {module.module for module in modules})
+    click.echo(f"{name}: deleted{f' what {only} made' if only else ''}")
+
+
+def _forget(name: str, modules: Set[str]) -> None:
+    """Takes what was deleted out of the file that says what was made."""
+    outputs = {module: of_module for module, of_module in _made(name).items() if module not in modules}
+    path = ENVIRONMENTS / f"{name}.json"
+    if outputs:
+        path.write_text(json.dumps(outputs, indent=2) + "\n", encoding="utf-8")
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _made(name: str) -> Mapping[str, Any]:
+    """The outputs of each module of an environment, as `create` wrote them last."""
+    try:
+        return dict(json.loads((ENVIRONMENTS / f"{name}.json").read_text(encoding="utf-8")))
+    except (FileNotFoundError, ValueError):
+        return {}
 
 
 @contextmanager
@@ -147,6 +167,11 @@ def _planned(modules: list[Terraform]) -> list[Terraform]:
 
 
 def _modules(chosen: Settings) -> list[Terraform]:
+    """The modules of an environment. One that was made and is not in its file any more would be forgotten."""
+    if left := sorted(_made(chosen.name).keys() - chosen.modules.keys()):
+        message = f"infra/environments/{chosen.name}.yaml has no `{left[0]}` any more, and what it made is still there"
+        hint = f"put it back; `infra/deploy.sh delete --env {chosen.name} --only {left[0]}` deletes that"
+        raise SluiceError("module-left", message, hint)
     modules = [Terraform(chosen, module) for module in chosen.modules]
     for module in modules:
         module.init()

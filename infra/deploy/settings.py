@@ -99,5 +99,9 @@ def _problems(document: object, path: str) -> Iterator[Problem]:
     if isinstance(aws, dict) and isinstance(state, str) and state.split("/")[2:3] == [str(aws.get("bucket"))]:
         message = "`state` is in the bucket of the environment, with which it would be deleted"
         yield Problem(place, "bad-location", message, "name another bucket")
+    if isinstance(state, str) and not isinstance(aws, dict) and not document.get("state_region"):
+        yield Problem(
+            place, "missing-key", "`state` is in S3, and nothing says in which region", "add `state_region: eu-central-1`"
+        )
     if not any(module in document for module in MODULES):
         yield Problem(place, "missing-key", f"the file has none of the modules {', '.join(MODULES)}", f"write `{_EXAMPLE}`")

@@ -15,6 +15,8 @@ resource "snowflake_warehouse" "this" {
 resource "snowflake_database" "this" {
   name    = local.name
   comment = local.comment
+
+  depends_on = [snowflake_external_volume.this, snowflake_catalog_integration_aws_glue.this] # its tables go before what they use
 }
 
 resource "snowflake_schema" "this" {

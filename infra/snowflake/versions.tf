@@ -9,7 +9,8 @@ terraform {
   }
 }
 
-# The login is that of SNOWFLAKE_ORGANIZATION_NAME, SNOWFLAKE_ACCOUNT_NAME, SNOWFLAKE_USER and SNOWFLAKE_PRIVATE_KEY, or of a profile.
+# The login is that of a profile, or of SNOWFLAKE_ORGANIZATION_NAME, SNOWFLAKE_ACCOUNT_NAME and SNOWFLAKE_USER with a key: then
+# SNOWFLAKE_AUTHENTICATOR is SNOWFLAKE_JWT, and SNOWFLAKE_PRIVATE_KEY has it.
 provider "snowflake" {
   profile = var.profile
   role    = var.role

@@ -43,7 +43,7 @@ def schema(module: str) -> Mapping[str, Any]:
 
 def wrong(place: str, content: Mapping[str, Any], declared: Mapping[str, Any]) -> Iterator[str]:
     """The arguments of a block that the schema does not have, and those that are missing."""
-    names = {name.strip('"') for name in content} - {"__is_block__", "dynamic"} - OF_TERRAFORM
+    names = {name.strip('"') for name in content} - {"__is_block__", "__comments__", "dynamic"} - OF_TERRAFORM
     dynamic = {
         name.strip('"'): block for item in content.get("dynamic", ()) for name, block in item.items() if isinstance(block, dict)
     }
@@ -150,3 +150,10 @@ def test_what_may_have_data_is_not_deleted_unasked(monkeypatch: pytest.MonkeyPat
     assert "may-have-data" in refused.output and "--with-tables" in refused.output and not destroyed
     assert CliRunner().invoke(deploy, ["delete", "--env", "prod", "--yes", "--with-tables"]).exit_code == 0
     assert destroyed == ["confluent"]
+    (tmp_path / "prod.json").write_text('{"confluent": {"name": "prod"}, "snowflake": {"name": "prod"}}')
+    refused = CliRunner().invoke(deploy, ["delete", "--env", "prod", "--yes", "--with-tables"])
+    assert refused.exit_code == 1 and "module-left" in refused.output and "--only snowflake" in refused.output
+    (tmp_path / "prod.yaml").write_text("confluent: {topics: [orders]}\nsnowflake: {schemas: [SHOP]}\n")
+    deleted = CliRunner().invoke(deploy, ["delete", "--env", "prod", "--yes", "--with-tables", "--only", "confluent"])
+    assert deleted.exit_code == 0 and destroyed == ["confluent", "confluent"]
+    assert json.loads((tmp_path / "prod.json").read_text()) == {"snowflake": {"name": "prod"}}
