@@ -180,7 +180,8 @@ def test_a_hash_is_that_of_another_hmac(spark: SparkSession) -> None:
         key = hmac.digest(secret.encode(), b"sluice hmac", "sha256")
         for text in ("", "a", "é", "ann@example.com", "x" * 55, "x" * 56, "x" * 64, "x" * 1_000):
             expected = hmac.digest(key, text.encode(), "sha256")[:16].hex()
-            assert jvm.sluice.Mask.text(description("hmac", [MaskKey("k", SecretRef("pii"))]), text) == expected, (length, text)
+            texts = jvm.sluice.Mask.texts(description("hmac", [MaskKey("k", SecretRef("pii"))]), text)
+            assert list(texts) == [expected], (length, text)
 
 
 BAD = (b'{"id": "canary04", "email": "ann.canary01@example.com"}', b"canary12", {**ROW, "age": 7}, {**ROW, "born": "canary13"},

@@ -87,13 +87,11 @@ def _of_identity(
             if step.masks and step.masks.keys and step.masks.keys[0].secret.name == secret:
                 encrypted |= {path[0] for path in step.masks.encrypted}
         rule = pipeline.table.rule
-        distinct = (
-            measure.row_column
-            for measure in (rule.measures if isinstance(rule, Totals) else ())
-            if "distinct" in measure.function
-        )
-        if names := encrypted.intersection((*rule.keys, *distinct)):
+        if names := encrypted.intersection(rule.keys):
             yield _problem(secret, pipeline, min(names), "its table tells rows apart by", where)
+        measures = rule.measures if isinstance(rule, Totals) else ()
+        if names := {each.name for each in measures if each.row_column in encrypted and "distinct" in each.function}:
+            yield _problem(secret, pipeline, min(names), "counts by", where)
         unique = (name for expectation in pipeline.sets if expectation.kind != "rows" for name in expectation.columns)
         if names := encrypted.intersection(unique):
             yield _problem(secret, pipeline, min(names), "`expect` compares", where)
@@ -126,8 +124,10 @@ def _after(step: Step, names: frozenset[str]) -> frozenset[str]:
 
 
 def _problem(secret: str, pipeline: Pipeline, name: str, says: str, where: Where) -> Problem:
-    message = f"`{name}` of {pipeline.name} is encrypted by `{secret}`, and {says} it: by a new key, equal values differ"
-    return Problem(where, "key-of-identity", message, f"mask `{name}` by `hmac`, which stays equal")
+    message = (
+        f"`{name}` of {pipeline.name} is of values that `{secret}` encrypts, and {says} them: by a new key, equal values differ"
+    )
+    return Problem(where, "key-of-identity", message, "mask it by `hmac`, which stays equal")
 
 
 TYPE = MaskLock()
