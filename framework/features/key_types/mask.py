@@ -90,8 +90,8 @@ def _of_identity(
         if names := encrypted.intersection(rule.keys):
             yield _problem(secret, pipeline, min(names), "its table tells rows apart by", where)
         measures = rule.measures if isinstance(rule, Totals) else ()
-        if names := {each.name for each in measures if each.row_column in encrypted and "distinct" in each.function}:
-            yield _problem(secret, pipeline, min(names), "counts by", where)
+        if counted := [each.name for each in measures if each.row_column in encrypted and "distinct" in each.function]:
+            yield _problem(secret, pipeline, counted[0], "counts by", where)
         unique = (name for expectation in pipeline.sets if expectation.kind != "rows" for name in expectation.columns)
         if names := encrypted.intersection(unique):
             yield _problem(secret, pipeline, min(names), "`expect` compares", where)
