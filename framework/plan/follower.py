@@ -55,6 +55,7 @@ class Follower:
     follow: Callable[[Any], int] = field(default=_shows_nothing, compare=False, repr=False)
     # Ends all earlier writers before the first step, where a process that wakes up late could still write.
     take_turn: Callable[[Any], Any] | None = field(default=None, compare=False, repr=False)
+    reads_back: bool = False  # whether it reads what its topic has before it sends
     by_files: bool = False  # whether it shows whole snapshots by their files, not rows that changed
     latest_only: bool = False  # whether it shows the newest snapshot as it is, whatever came before
 

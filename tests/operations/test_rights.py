@@ -42,13 +42,14 @@ uri: sqlite:///rights.db
 warehouse: rights
 ---
 topic: orders
+kafka_name: orders_{write}
 value: json
 columns: {{id: bigint}}
 ---
 pipeline: orders
 from: {{topic: orders}}
-into: {{table: rights.orders}}
-also: [{{topic: onward}}]
+into: {{table: rights.orders, {options}}}
+also: [{{topic: onward_{write}}}]
 """
 )
 BUCKET = """
@@ -80,9 +81,9 @@ window: {{last: week, by: at}}
 """
 
 
-@pytest.fixture(scope="module")
-def locked(tmp_path_factory: pytest.TempPathFactory, sluice_home: Path) -> Iterator[LockedKafka]:
-    with locked_kafka(tmp_path_factory.mktemp("locked")) as running:
+@pytest.fixture
+def locked(tmp_path: Path, sluice_home: Path) -> Iterator[LockedKafka]:
+    with locked_kafka(tmp_path / "locked") as running:
         yield running
 
 
@@ -92,23 +93,36 @@ def findings(plan: Plan, *subjects: str) -> list[Finding]:
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize(
+    ("options", "onward_rights"),
+    [
+        ("write: append", "write, describe, create"),
+        # Its first step reads which keys the topic has from an earlier table.
+        ("write: upsert, keys: [id], order_by: _kafka_timestamp", "write, describe, create, read"),
+    ],
+    ids=["append", "upsert"],
+)
 def test_kafka_is_read_and_written_with_the_rights_that_are_printed(
-    locked: LockedKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: SparkSession
+    options: str, onward_rights: str, locked: LockedKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: SparkSession
 ) -> None:
+    write = options.split()[1].rstrip(",")
+    orders, onward = f"orders_{write}", f"onward_{write}"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLUICE_SECRET_KAFKA_PASSWORD", PASSWORD)
     Path("specs").mkdir()
-    Path("specs/a.yaml").write_text(TOPICS.format(kafka=locked.locked))
+    Path("specs/a.yaml").write_text(TOPICS.format(kafka=locked.locked, write=write, options=options))
     admin = AdminClient({"bootstrap.servers": locked.open})
-    admin.create_topics([NewTopic("orders", 2, 1)])["orders"].result()
+    for created in admin.create_topics([NewTopic(orders, 2, 1), NewTopic(onward, 2, 1)]).values():
+        created.result()
     producer = Producer({"bootstrap.servers": locked.open})
     for number in range(10):
-        producer.produce("orders", b'{"id": %d}' % number)
+        producer.produce(orders, b'{"id": %d}' % number)
+    producer.produce(onward, b"{}", key=b"of an earlier table")
     producer.flush(10)
     plan = make(Path("specs"))
 
     (problem,) = findings(plan, "cluster")
-    lacking = "`orders` (read, describe), `onward` (write, describe, create), sending in turns"
+    lacking = f"`{orders}` (read, describe), `{onward}` ({onward_rights}), sending in turns"
     assert problem.state == f"the login lacks 3 rights: {lacking}"
     commands = problem.hint.removeprefix("an administrator allows it: ").split("; ")
     assert [command.partition(" ")[0] for command in commands] == ["kafka-acls.sh"] * 3

@@ -6,14 +6,19 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 
-from framework.plan import Cluster
+from framework.plan import Cluster, Follower
 
 READING: tuple[str, ...] = ("READ", "DESCRIBE")
-WRITING: tuple[str, ...] = ("WRITE", "DESCRIBE", "CREATE")  # a topic that is missing is created
+_WRITING: tuple[str, ...] = ("WRITE", "DESCRIBE", "CREATE")  # a topic that is missing is created
 SENDING: tuple[str, ...] = ("WRITE", "DESCRIBE")  # on the transactional ids by which senders take turns
 TRANSACTIONS = "sluice-"  # the prefix of these ids
 ADMIN = "admin.properties"  # a file with the login of an administrator
 ANYBODY = "User:<login>"  # the administrator knows the name of a login by certificate, or of a key
+
+
+def writing(follower: Follower) -> tuple[str, ...]:
+    """The rights on the topic that a follower sends to."""
+    return (*_WRITING, "READ") if follower.reads_back else _WRITING
 
 
 def principal(cluster: Cluster) -> str:

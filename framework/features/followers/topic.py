@@ -109,7 +109,8 @@ def plan_follower(written: Options, pipeline: Pipeline, draft: Draft) -> Followe
     return Follower(
         type="topic", name=name, where=written.place(), says=tuple(_says(written, onward)), options=onward,
         follow=follow, take_turn=take_turn,
-        asset=("kafka", cluster.name, name), sends_to=(cluster, name), topic=topic or _filled(written, pipeline, onward),
+        asset=("kafka", cluster.name, name), sends_to=(cluster, name), reads_back=onward.deletes,
+        topic=topic or _filled(written, pipeline, onward),
         identity=digest.text((cluster.name, onward.where, [column.name for column in keys], written.value)),
     )  # fmt: skip
 

@@ -6,7 +6,7 @@ is changed, and no mail is sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -56,11 +56,11 @@ def _checks(plan: Plan) -> Iterator[_Check]:
     if names := sorted({secret.name for secret in used_secrets(plan)}):
         yield _Check("secrets", partial(_secrets, plan, names))
     topics = {topic.name: topic for pipeline in plan.pipelines for topic in pipeline.topics}
-    sent_topics = {follower.sends_to for pipeline in plan.pipelines for follower in pipeline.also if follower.sends_to}
-    clusters = {cluster.name: cluster for cluster in (*plan.clusters, *(target_cluster for target_cluster, _ in sent_topics))}
+    senders = {follower.sends_to: follower for pipeline in plan.pipelines for follower in pipeline.also if follower.sends_to}
+    clusters = {cluster.name: cluster for cluster in (*plan.clusters, *(target_cluster for target_cluster, _ in senders))}
     for cluster in clusters.values():
         own_topics = [topic for topic in topics.values() if topic.cluster == cluster]
-        written_topics = sorted(name for target_cluster, name in sent_topics if target_cluster == cluster)
+        written_topics = {name: acls.writing(senders[target, name]) for target, name in senders if target == cluster}
         yield _Check(f"cluster {cluster.name}", partial(_kafka, plan, cluster, own_topics, written_topics))
         if registered_topics := [topic for topic in own_topics if topic.registered]:
             yield _Check(f"registry of {cluster.name}", partial(_registry, registered_topics))
@@ -93,10 +93,10 @@ def _secrets(plan: Plan, names: list[str]) -> str:
     return f"{plan.secrets.type} has the {counted(len(names), 'secret')} of the specs"
 
 
-def _kafka(plan: Plan, cluster: Cluster, topics: list[Topic], written_topics: list[str]) -> str:
+def _kafka(plan: Plan, cluster: Cluster, topics: list[Topic], written_topics: Mapping[str, tuple[str, ...]]) -> str:
     """Asks for the login's rights, and reads the topics' state and some messages, as a batch does."""
     kafka = Kafka(cluster, plan.secrets, KAFKA_WATCHED)
-    needed_rights = [*((topic.kafka_name, acls.READING) for topic in topics), *((name, acls.WRITING) for name in written_topics)]
+    needed_rights = [*((topic.kafka_name, acls.READING) for topic in topics), *sorted(written_topics.items())]
     missing_rights = [right for name, operations in needed_rights for right in _missing(kafka, name, operations)]
     if written_topics and not kafka.may_send():
         missing_rights.append(("sending in turns", acls.sending(cluster, "--add", acls.principal(cluster))))

@@ -16,7 +16,7 @@ def steps(about: AccessSubject) -> Iterator[ScriptStep | Warned]:
     if any(topic.cluster.security.protocol != "PLAINTEXT" for topic in pipeline.topics):
         yield Warned(f"{acls.ADMIN} holds an administrator's login to Kafka: `security.protocol` and what belongs to it")
     needed_rights = [(topic.cluster, topic.kafka_name, acls.READING, "read") for topic in pipeline.topics]
-    needed_rights += [(*follower.sends_to, acls.WRITING, "write") for follower in pipeline.also if follower.sends_to]
+    needed_rights += [(*follower.sends_to, acls.writing(follower), "write") for follower in pipeline.also if follower.sends_to]
     if not needed_rights:
         yield Warned(f"the pipeline `{pipeline.name}` reads a table and sends no rows to Kafka: it needs no rights there")
     for cluster, topic, operations, verb in needed_rights:
