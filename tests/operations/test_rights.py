@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.long]
 TOPICS = (
     CLUSTER
     + """---
-catalog: kafka_rights
+catalog: kafka_rights_{write}
 type: sql
 uri: sqlite:///rights.db
 warehouse: rights
@@ -48,7 +48,7 @@ columns: {{id: bigint}}
 ---
 pipeline: orders
 from: {{topic: orders}}
-into: {{table: rights.orders, {options}}}
+into: {{table: rights.orders_{write}, {options}}}
 also: [{{topic: onward_{write}}}]
 """
 )
