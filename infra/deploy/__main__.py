@@ -117,7 +117,7 @@ def delete(name: str, profile: str | None, with_tables: bool, only: str | None, 
         if lost and lost.files and not with_tables:
             raise SluiceError("bucket-has-files", "nothing was deleted: the bucket has files", "to lose them, too: --with-tables")
         if others and not with_tables:
-            message = f"nothing was deleted: {others[0].partition(':')[0]} may have data, which is not looked at"
+            message = f"nothing was deleted: {others[0].partition(':')[0]} may have data, and nobody has looked into it"
             raise SluiceError("may-have-data", message, "to lose it, too: --with-tables")
         question = f"Type the name of the environment to delete it ({name})"
         if not yes and click.prompt(question, default="", show_default=False) != name:

@@ -22,25 +22,25 @@ resource "snowflake_grant_account_role" "loader" {
   user_name = snowflake_service_user.loader.name
 }
 
-resource "snowflake_grant_privileges_to_account_role" "warehouse" {
-  for_each          = snowflake_account_role.this
-  account_role_name = each.value.name
-  privileges        = ["USAGE"]
-
-  on_account_object {
-    object_type = "WAREHOUSE"
-    object_name = snowflake_warehouse.this.name
-  }
+# What each role may use: the keys say it in the plan.
+locals {
+  integrations = concat(snowflake_catalog_integration_aws_glue.this[*].name, snowflake_storage_integration_aws.exports[*].name)
+  usage = merge(
+    { for role in ["READ", "LOAD"] : "${role} warehouse" => { role = role, type = "WAREHOUSE", name = snowflake_warehouse.this.name } },
+    { for role in ["READ", "LOAD"] : "${role} database" => { role = role, type = "DATABASE", name = snowflake_database.this.name } },
+    { "LOAD volume" = { role = "LOAD", type = "EXTERNAL VOLUME", name = snowflake_external_volume.this.name } },
+    { for name in local.integrations : "LOAD ${name}" => { role = "LOAD", type = "INTEGRATION", name = name } },
+  )
 }
 
-resource "snowflake_grant_privileges_to_account_role" "database" {
-  for_each          = snowflake_account_role.this
-  account_role_name = each.value.name
+resource "snowflake_grant_privileges_to_account_role" "usage" {
+  for_each          = local.usage
+  account_role_name = snowflake_account_role.this[each.value.role].name
   privileges        = ["USAGE"]
 
   on_account_object {
-    object_type = "DATABASE"
-    object_name = snowflake_database.this.name
+    object_type = each.value.type
+    object_name = each.value.name
   }
 }
 
@@ -79,29 +79,5 @@ resource "snowflake_grant_privileges_to_account_role" "read_tables" {
       object_type_plural = each.value.kind
       in_schema          = each.value.schema
     }
-  }
-}
-
-resource "snowflake_grant_privileges_to_account_role" "volume" {
-  account_role_name = snowflake_account_role.this["LOAD"].name
-  privileges        = ["USAGE"]
-
-  on_account_object {
-    object_type = "EXTERNAL VOLUME"
-    object_name = snowflake_external_volume.this.name
-  }
-}
-
-resource "snowflake_grant_privileges_to_account_role" "integration" {
-  for_each = toset(concat(
-    snowflake_catalog_integration_aws_glue.this[*].name,
-    snowflake_storage_integration_aws.exports[*].name,
-  ))
-  account_role_name = snowflake_account_role.this["LOAD"].name
-  privileges        = ["USAGE"]
-
-  on_account_object {
-    object_type = "INTEGRATION"
-    object_name = each.value
   }
 }

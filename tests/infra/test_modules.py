@@ -89,8 +89,8 @@ def test_what_others_read_of_a_resource_is_there(module: str) -> None:
         for data, type_, name, _, attribute in _REFERENCE.findall(path.read_text(encoding="utf-8")):
             kind = "data" if data else "resource"
             assert name in names[kind, type_], f"{path.name}: there is no {type_}.{name}"
-            known = declared[f"{kind} {type_}"]
-            assert not attribute or attribute in {*known["required"], *known["optional"], *known["read"]}, (
+            of_type = declared[f"{kind} {type_}"]
+            assert not attribute or attribute in {*of_type["required"], *of_type["optional"], *of_type["read"]}, (
                 f"{type_} has no {attribute}"
             )
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
 
 from framework.base.errors import SetupError
 from framework.core.context.context import Context
@@ -18,19 +17,15 @@ PROPERTY = "sluice.hashing_keys"
 
 
 def properties(context: Context, pipeline: Pipeline, earlier: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The property of a table that has, or has not yet, those of `earlier`; none if nothing is masked."""
-    digests = {**_read(earlier or {}), **context.hashing(pipeline)}
-    return {PROPERTY: json.dumps(digests, sort_keys=True)} if digests else {}
-
-
-def refuse_others(context: Context, pipeline: Pipeline, table: Any) -> None:
-    """Raises a SetupError if rows of the table were hashed by another key of one of the secrets."""
-    recorded = _read(table.properties())
-    for name, digest in context.hashing(pipeline).items():
+    """The property of a new table, or of one that has these `earlier` properties; none if nothing is masked. Raises a SetupError if rows of
+    the table were hashed by another key of one of the secrets."""
+    recorded, digests = _read(earlier or {}), context.hashing(pipeline)
+    for name, digest in digests.items():
         if recorded.get(name, digest) != digest:
             message = f"the oldest key of the secret `{name}` is not the one by which {pipeline.table.identifier} was masked"
             hint = f"put that one back, since equal values would get other hashes; `sluice rebuild {pipeline.name}` masks all rows again"
             raise SetupError("mask-key-changed", message, hint)
+    return {PROPERTY: json.dumps({**recorded, **digests}, sort_keys=True)} if recorded or digests else {}
 
 
 def _read(table_properties: Mapping[str, str]) -> dict[str, str]:

@@ -53,7 +53,6 @@ def _with_properties(context: Context, lake: TableStore, pipeline: Pipeline, tab
     it is. Raises an error if the table knows other keys."""
     if not refusals.is_ours(pipeline, table.properties().get(protocol.OWNER)):
         return table
-    hashing_keys.refuse_others(context, pipeline, table)
     wanted = {**_of_masked(pipeline), **hashing_keys.properties(context, pipeline, table.properties())}
     missing = {key: value for key, value in wanted.items() if table.properties().get(key) != value}
     if missing:

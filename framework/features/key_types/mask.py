@@ -90,7 +90,9 @@ def _of_identity(
         if names := encrypted.intersection(rule.keys):
             yield _problem(secret, pipeline, min(names), "its table tells rows apart by", where)
         measures = rule.measures if isinstance(rule, Totals) else ()
-        if counted := [each.name for each in measures if each.row_column in encrypted and "distinct" in each.function]:
+        if counted := [
+            measure.name for measure in measures if measure.row_column in encrypted and "distinct" in measure.function
+        ]:
             yield _problem(secret, pipeline, counted[0], "counts by", where)
         unique = (name for expectation in pipeline.sets if expectation.kind != "rows" for name in expectation.columns)
         if names := encrypted.intersection(unique):

@@ -62,7 +62,7 @@ class StorageLogin(KeyType):
         if self.by_hand(work.keys):
             raise made_by_hand(work.keys, "a key of this object store is made where its users are")
         own_names = {self.known_as(key.values) for key in stored}
-        names = [str(each["AccessKeyId"]) for each in self._asked(work, stored, "list_access_keys")["AccessKeyMetadata"]]
+        names = [str(key["AccessKeyId"]) for key in self._asked(work, stored, "list_access_keys")["AccessKeyMetadata"]]
         if len(names) > 1 and (others := sorted(set(names) - own_names)):
             message = f"the user has {len(names)} keys at AWS, which is the most, and Sluice does not know {', '.join(others)}"
             raise SluiceError(
