@@ -26,7 +26,7 @@ JUDGED: dict[str, tuple[str, ...]] = {
     "the hint names the options, and the author chooses one and writes it": (
         "write one of", "add a `window`", "add a document", "add `registry:`", "add `region`", "add `storage:", "add `file: ",
         "write `given: [", "put `- ` before each item, or write `flatten", "write two expectations", "give each a `name`",
-        "keep the column of", "write `store: file` or", "write `registry_auth: {", "write `username: ",
+        "keep the column of", "write `store: file`, `store: aws_secrets_manager` or", "write `registry_auth: {", "write `username: ",
         "write `mask: {key", "write `storage: {access",
         "begin with a line", "write select", "write JOIN",
         "did you mean `slip`", "did you mean `tally`",

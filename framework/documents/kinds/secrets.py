@@ -6,6 +6,10 @@ decide which variables it can read.
 
 With `store: aws_secrets_manager`, it is the secret `kafka_key` behind the `prefix`, with the label AWSCURRENT. A secret that is a JSON
 object has values by field: `${secret:kafka.password}` is the field `password` of `kafka`.
+
+With `store: vault`, `${secret:kafka.password}` is the field `password` of the secret `kafka` behind the `prefix`, in an engine KV of
+version 2, and `${secret:pii}` the field `value` of `pii`. Each look-up logs in with the token of VAULT_TOKEN, or of `~/.vault-token`,
+where `vault login` and Vault Agent write one, or as an AppRole. Tokens of an AppRole are replaced when they end; others are not renewed.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A new key is made and tried before anything uses it. What runs takes it at its next login, and former keys stay valid for what still
 uses them. `sluice stream` and Dagster's sensor `Keys` replace keys that are due, `sluice keys` does each step. The values are in the store
-of the document `secrets`, which has to be one that can be written: a file, or AWS Secrets Manager.
+of the document `secrets`, which has to be one that can be written: a file, AWS Secrets Manager or Vault.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _unkept(draft: Draft, spec: Keys, key_type: KeyType, keys: Planned) -> Probl
     slots = key_type.slots(keys)
     if not keeps_keys(draft.secrets):
         message = f"the secrets are in `store: {draft.secrets.type}`, which Sluice cannot write"
-        hint = "write `store: file` or `store: aws_secrets_manager` in the document `secrets`"
+        hint = "write `store: file`, `store: aws_secrets_manager` or `store: vault` in the document `secrets`"
         return Problem(spec.place("secret"), "keys-need-a-store", message, hint)
     if key_type.keeps_former and spec.retain is not None:
         message = f"all keys of `{spec.of}` stay, since what they encrypted is still there"

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from framework.base.errors import SetupError
 from framework.systems import keyring
 from framework.systems.keyring import Ring, StoredKey
 
@@ -27,11 +28,14 @@ def keys(lines: Sequence[str], ring: Ring) -> tuple[StoredKey, ...]:
     return tuple(numbered)
 
 
-def damaged(lines: Sequence[str], ring: Ring) -> str | None:
-    """The name of a key's own line that cannot be read."""
+def whole(lines: Sequence[str], ring: Ring, where: str) -> tuple[StoredKey, ...]:
+    """The keys of a ring of which none may be missing. Raises a SetupError if a key's own line cannot be read."""
     names = [name for name, _ in map(_pair, lines) if re.fullmatch(rf"{re.escape(ring.name)}@\d+", name)]
     entries = _entries(lines, ring)
-    return next((name for name in names if int(name.rpartition("@")[2]) not in entries), None)
+    if damaged := next((name for name in names if int(name.rpartition("@")[2]) not in entries), None):
+        hint = "put it back as it was; `sluice keys` writes it, and what the key encrypted is read by no other"
+        raise SetupError("damaged-key", f"the key `{damaged}=…` in {where} cannot be read", hint)
+    return keys(lines, ring)
 
 
 def added(lines: Sequence[str], ring: Ring, number: int, values: Mapping[str, str], by_hand: bool) -> list[str]:

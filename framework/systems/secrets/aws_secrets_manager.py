@@ -1,22 +1,18 @@
 """Secrets in AWS Secrets Manager.
 
 A value is kept in memory for `refresh`, and looked up earlier after anything failed: the value may have been why. As long as AWS does not
-answer, the kept value is used. Guarantee: a value that AWS refuses or no longer has is not used once its time is over. A look-up of one
-secret keeps nobody waiting who needs another one.
+answer, the kept value is used.
 """
 
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from threading import Lock
-from typing import Any, Generic, TypeVar
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from framework.base.errors import Problem, SecretsAway, SetupError
 from framework.base.hosts import is_open
-from framework.base.patience import SECRETS_AGAIN
 from framework.language import aws_login
 from framework.language.options import OptionGroup, option
 from framework.language.scalars import Duration, Url
@@ -25,8 +21,7 @@ from framework.systems import aws_policy, buckets
 from framework.systems.keyring import Ring, StoredKey
 from framework.systems.secrets import KeyStore
 from framework.systems.secrets._aws_ring import CURRENT, RIGHTS, AwsRing
-
-Looked = TypeVar("Looked")
+from framework.systems.secrets._kept import Kept
 
 
 @dataclass(frozen=True)
@@ -61,14 +56,6 @@ class Options(OptionGroup):
             yield Problem(self.place("endpoint"), "unencrypted-login", message, "write `https://…`")
 
 
-@dataclass(frozen=True)
-class _Kept(Generic[Looked]):
-    """A value that was looked up: the text of a secret, None if there was none, or its keys; and the moment until which it is used."""
-
-    value: Looked = field(repr=False)
-    until: float
-
-
 class SecretsManager(KeyStore):
     does = "asks AWS Secrets Manager"
 
@@ -76,9 +63,7 @@ class SecretsManager(KeyStore):
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
-        self._kept: dict[str, _Kept[Any]] = {}
-        self._turns: dict[str, Lock] = {}
-        self._away_until = 0.0
+        self._kept = Kept(options.refresh)
 
     def value(self, name: str) -> str:
         """The value of the secret, or of a field of one that is a JSON object: `kafka.password` is its field `password`, unless there
@@ -92,8 +77,7 @@ class SecretsManager(KeyStore):
         return {name: self._value(name, texts) for name in names}
 
     def forget(self) -> None:
-        for name, kept in list(self._kept.items()):
-            self._kept[name] = _Kept(kept.value, 0.0)
+        self._kept.forget()
 
     def keys(self, ring: Ring) -> tuple[StoredKey, ...]:
         return AwsRing(self._ask, self.options.prefix, ring).keys()
@@ -101,7 +85,7 @@ class SecretsManager(KeyStore):
     def ring(self, name: str, is_rotated: bool) -> tuple[StoredKey, ...]:
         if not is_rotated:  # to look for keys needs a right more than to read a value
             return super().ring(name, is_rotated)
-        keys: tuple[StoredKey, ...] = self._fresh(f"{name}@", lambda: self.keys(Ring(name=name, secrets=(name,))))
+        keys: tuple[StoredKey, ...] = self._kept.fresh(f"{name}@", lambda: self.keys(Ring(name=name, secrets=(name,))))
         return keys
 
     def add_key(self, ring: Ring, number: int, values: Mapping[str, str], by_hand: bool = False) -> None:
@@ -122,8 +106,8 @@ class SecretsManager(KeyStore):
             texts[outer] = self._kept_text(outer)
         text = texts.get(outer) if dot else None
         if text is None:
-            self._kept.pop(name, None)  # it may be there the next time
-            self._kept.pop(outer, None)
+            self._kept.drop(name)  # it may be there the next time
+            self._kept.drop(outer)
             raise self._missing(name, f"has no secret `{self.options.prefix}{name}`")
         value = _field(text, field_name)
         if value is None:
@@ -132,34 +116,7 @@ class SecretsManager(KeyStore):
 
     def _kept_text(self, name: str) -> str | None:
         """The text of a secret, as it was looked up last. All fields of one are of one moment."""
-        return self._fresh(name, lambda: self._text(name))
-
-    def _fresh(self, name: str, look_up: Callable[[], Looked]) -> Looked:
-        """Returns the answer of `look_up`, or the one that it gave not long ago under this name."""
-        kept: _Kept[Looked] | None = self._kept.get(name)
-        if kept is None or not self._is_fresh(kept):
-            with self._turns.setdefault(name, Lock()):
-                kept = self._kept.get(name)
-                if kept is None or not self._is_fresh(kept):
-                    kept = self._looked_up(name, kept, look_up)
-        return kept.value
-
-    def _is_fresh(self, kept: _Kept[Any]) -> bool:
-        return max(kept.until, self._away_until) > time.monotonic()
-
-    def _looked_up(self, name: str, kept: _Kept[Looked] | None, look_up: Callable[[], Looked]) -> _Kept[Looked]:
-        try:
-            looked_up = _Kept(look_up(), time.monotonic() + self.options.refresh)
-        except SecretsAway:
-            if kept is None:
-                raise
-            self._away_until = time.monotonic() + SECRETS_AGAIN
-            return kept
-        except SetupError:
-            self._kept.pop(name, None)
-            raise
-        self._kept[name] = looked_up
-        return looked_up
+        return self._kept.fresh(name, lambda: self._text(name))
 
     def _text(self, name: str) -> str | None:
         """The text of a secret; None if there is none of this name."""

@@ -66,11 +66,7 @@ class File(KeyStore):
 
     def ring(self, name: str, is_rotated: bool) -> tuple[StoredKey, ...]:
         """All keys of the file, also of one that no document replaces any longer: what they encrypted is still there."""
-        lines, ring = self._read(name), Ring(name=name, secrets=(name,))
-        if damaged_line := _file_ring.damaged(lines, ring):
-            hint = "put it back as it was; `sluice keys` writes such lines, and what the key encrypted is read by no other"
-            raise SetupError("damaged-key", f"the line `{damaged_line}=…` in {self._path} cannot be read", hint)
-        return _file_ring.keys(lines, ring)
+        return _file_ring.whole(self._read(name), Ring(name=name, secrets=(name,)), str(self._path))
 
     def add_key(self, ring: Ring, number: int, values: Mapping[str, str], by_hand: bool = False) -> None:
         self._change(lambda lines: _file_ring.added(lines, ring, number, values, by_hand))
