@@ -88,7 +88,9 @@ WORDS: Mapping[type, Words] = {
     # What is logged in to, and by which secrets
     model.Catalog: Words("Catalog", "name type", spread="options", never="secrets publish"),
     model.Cluster: Words("Cluster", "name bootstrap security registry registry_auth"),
-    model.Security: Words("Security", "protocol mechanism username password"),
+    model.Security: Words("Security", "protocol mechanism username password", if_set="oauth tls"),
+    model.OAuth: Words("OAuth", "token_endpoint scope extensions"),
+    model.Certificates: Words("Certificates", "ca certificate key key_password"),
     model.Login: Words("Login", "username password"),
     model.SecretStore: Words("SecretStore", "store=type", spread="options", never="rotated masking"),
     model.SecretRef: Words("SecretRef", "name"),

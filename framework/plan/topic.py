@@ -91,11 +91,36 @@ class ChangeFormat:
 
 
 @dataclass(frozen=True)
+class OAuth:
+    """How a login by OAUTHBEARER gets its tokens. Its client id is the login's `username`, the client's secret the `password`."""
+
+    token_endpoint: str
+    scope: str | None = None
+    extensions: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """The certificates of an encrypted connection: the path of those that vouch for brokers, and the client's own, with its key."""
+
+    ca: str | None = None
+    certificate: SecretRef | None = None
+    key: SecretRef | None = None
+    key_password: SecretRef | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Security:
     protocol: str = "PLAINTEXT"
     mechanism: str | None = None
     username: str | SecretRef | None = None
     password: SecretRef | None = None
+    oauth: OAuth | None = None
+    tls: Certificates | None = None
+
+    @property
+    def logs_in(self) -> bool:
+        return self.username is not None or bool(self.tls and self.tls.certificate)
 
 
 @dataclass(frozen=True)

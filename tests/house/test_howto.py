@@ -92,6 +92,7 @@ def test_there_are_specs() -> None:
         "history.md",
         "totals.md",
         "join.md",
+        "kafka-logins.md",
         "keys.md",
         "select.md",
         "unusual.md",

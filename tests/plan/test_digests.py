@@ -85,12 +85,39 @@ bad_rows: stop
 """
 
 
+TOKENS = """\
+cluster: main
+bootstrap: kafka:9092
+security:
+  protocol: SASL_SSL
+  mechanism: OAUTHBEARER
+  token_endpoint: https://login
+  client_id: me
+  client_secret: ${secret:kafka}
+  scope: kafka
+  extensions: {logicalCluster: lkc-1}
+  ca: ca.pem
+  certificate: ${secret:certificate}
+  key: ${secret:key}
+  key_password: ${secret:key_password}
+---
+topic: orders
+value: json
+columns: {id: bigint}
+---
+pipeline: orders
+from: {topic: orders}
+into: {table: shop.orders}
+"""
+
+
 def sources() -> Iterator[tuple[str, dict[str, str]]]:
     """Specs by a name, each as files: the shipped ones, those of the plans and the cases without problems, and the examples of steps and
     catalogs."""
     yield "specs", {path.relative_to(ROOT / "specs").as_posix(): path.read_text() for path in (ROOT / "specs").rglob("*.yaml")}
     yield "tests/plans/more", {"a.yaml": (ROOT / "tests" / "plans" / "more" / "specs.yaml").read_text()}
     yield "logins", {"a.yaml": f"{LOGINS}---\n{LAKE}"}
+    yield "logins by tokens and certificates", {"a.yaml": f"{TOKENS}---\n{LAKE}"}
     for path in (*sorted(cases.PLANS.glob("*.case")), *sorted(cases.TOYS.glob("*/*.case"))):
         for case in cases.read(path):
             if case.expected.strip() == "ok":

@@ -31,9 +31,9 @@ security: {{{{protocol: SASL_PLAINTEXT, mechanism: PLAIN, username: {USER}, pass
 """
 """The cluster's document, with `kafka` to fill in."""
 _LOCKED = """
-listeners=PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller},SASL_PLAINTEXT://127.0.0.1:{locked}
-advertised.listeners=PLAINTEXT://127.0.0.1:{broker},SASL_PLAINTEXT://127.0.0.1:{locked}
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT
+listeners=PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller},{protocol}://127.0.0.1:{locked}
+advertised.listeners=PLAINTEXT://127.0.0.1:{broker},{protocol}://127.0.0.1:{locked}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,{protocol}:{protocol}
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 super.users=User:ANONYMOUS
 """
@@ -84,17 +84,19 @@ def _filter(acl: AclBinding) -> AclBindingFilter:
 
 
 @contextmanager
-def with_logins(home: Path, mechanism: str) -> Iterator[tuple[str, str]]:
+def with_logins(
+    home: Path, settings: str, protocol: str = "SASL_PLAINTEXT", java_options: tuple[str, ...] = ()
+) -> Iterator[tuple[str, str]]:
     """A Kafka with these settings for logins; yields the address without a login, and that with one."""
     home.mkdir(parents=True, exist_ok=True)
     locked_port = free_port()
 
     def prepare(folder: Path, ports: tuple[int, ...]) -> tuple[str, ...]:
-        command = kafka.SERVICE.prepare(folder, ports)
-        settings = _LOCKED.format(broker=ports[0], controller=ports[1], locked=locked_port)
+        java, *rest = kafka.SERVICE.prepare(folder, ports)
+        places = _LOCKED.format(broker=ports[0], controller=ports[1], locked=locked_port, protocol=protocol)
         with (folder / "server.properties").open("a", encoding="utf-8") as file:
-            file.write(settings + mechanism)
-        return command
+            file.write(places + settings)
+        return (java, *java_options, *rest)
 
     with process.private_service(replace(kafka.SERVICE, prepare=prepare), home, None) as broker:
         yield broker.address, f"127.0.0.1:{locked_port}"

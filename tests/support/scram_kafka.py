@@ -68,7 +68,7 @@ class ScramKafka(LockedKafka):
 
     @property
     def _users(self) -> Users:
-        security = Security("PLAINTEXT", "SCRAM-SHA-256")
+        security = Security(mechanism="SCRAM-SHA-256")
         return Users(Cluster(name="open", bootstrap=self.open, security=security), {"bootstrap.servers": self.open})
 
 

@@ -13,7 +13,7 @@ _WRITING: tuple[str, ...] = ("WRITE", "DESCRIBE", "CREATE")  # a topic that is m
 SENDING: tuple[str, ...] = ("WRITE", "DESCRIBE")  # on the transactional ids by which senders take turns
 TRANSACTIONS = "sluice-"  # the prefix of these ids
 ADMIN = "admin.properties"  # a file with the login of an administrator
-ANYBODY = "User:<login>"  # the administrator knows the name of a login by certificate, or of a key
+ANYBODY = "User:<login>"  # the administrator knows the name of a login by certificate, token or key
 
 
 def writing(follower: Follower) -> tuple[str, ...]:
@@ -24,7 +24,7 @@ def writing(follower: Follower) -> tuple[str, ...]:
 def principal(cluster: Cluster) -> str:
     """The cluster's login for Kafka's tools; a placeholder if the spec has no name, or has it as a secret."""
     name = cluster.security.username
-    return f"User:{name}" if isinstance(name, str) else ANYBODY
+    return f"User:{name}" if isinstance(name, str) and cluster.security.oauth is None else ANYBODY
 
 
 def command(cluster: Cluster, action: str, principal: str, name: str, operations: Iterable[str], resource: str = "topic") -> str:

@@ -19,10 +19,10 @@ from framework.base.hosts import remote_addresses
 from framework.base.patience import CONNECTING, KAFKA
 from framework.core.kafka import spark_reader
 from framework.core.kafka.acls import TRANSACTIONS
+from framework.core.kafka.login import client_settings
 from framework.core.rules.protocol import Partition, Range, TopicState, parted, partition
 from framework.machine.services import process
 from framework.plan import Cluster, Pipeline, SecretStore, Topic
-from framework.systems.secrets import reveal_together
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,14 +31,13 @@ _SAMPLING = 2.0  # seconds to wait for messages whose sizes are measured
 _TRIES = 4
 _LEADERLESS = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART")  # of a partition just made or moved
 _LOGIN_FAILED = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL")
+_NO_TOKEN = "Failed to acquire SASL OAUTHBEARER token:"
+# What OAuth 2 answers where the client is to blame.
+_REFUSED = re.compile(
+    "invalid_client|invalid_grant|invalid_request|invalid_scope|unauthorized_client|unsupported_grant_type|access_denied|not_authorized"
+)
 _RUNNING = "is it running? `sluice services up kafka` starts one on this machine"
 _ELSEWHERE = "is it running, and can this machine reach it? See `bootstrap` and `security` of the cluster"
-_LOGIN = {
-    "protocol": "security.protocol",
-    "mechanism": "sasl.mechanism",
-    "username": "sasl.username",
-    "password": "sasl.password",
-}
 
 
 class Kafka:
@@ -256,12 +255,17 @@ class Kafka:
 
 
 def _is_login_error(error: Any) -> bool:
-    return error.name() in _LOGIN_FAILED or "SSL handshake failed" in error.str()
+    # A broker refuses a certificate by an alert behind the handshake.
+    return error.name() in _LOGIN_FAILED or any(
+        words in error.str() for words in ("SSL handshake failed", "ssl/tls alert", _NO_TOKEN)
+    )
 
 
 def unreachable(cluster: Cluster, error: Any) -> UnreachableError:
     """Returns a client's error with a code that says whether to wait or to correct something."""
     text = re.sub(r"^\w+://\S+: | \(after \d+ms in state \w+\)", "", error.str())
+    if _NO_TOKEN in text:
+        return _without_token(cluster, text.partition(_NO_TOKEN)[2].strip())
     if _is_login_error(error):
         hint = f"correct `security` of the cluster `{cluster.name}`, or its secrets"
         message = f"Kafka at {cluster.bootstrap} rejected the login: {text}"
@@ -271,6 +275,19 @@ def unreachable(cluster: Cluster, error: Any) -> UnreachableError:
         return KafkaForbids("kafka-refused", f"Kafka at {cluster.bootstrap} does not allow this: {text}", hint)
     system = "" if error.name() in _LEADERLESS else f"Kafka at {cluster.bootstrap}"
     return KafkaAway("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer: {text}", _running(cluster), system)
+
+
+def _without_token(cluster: Cluster, says: str) -> UnreachableError:
+    """The error of a login for which its provider gives no token. Several answers of one are written side by side."""
+    endpoint = cluster.security.oauth.token_endpoint if cluster.security.oauth else ""
+    says = " ".join(dict.fromkeys(re.findall(r"\{[^{}]*\}", says))) or says
+    message = f"{endpoint} gives no token for Kafka at {cluster.bootstrap}: {says}"
+    if _REFUSED.search(says):
+        hint = f"correct `client_id`, `client_secret` or `scope` of the cluster `{cluster.name}`, or its secrets"
+        return UnreachableError("kafka-refused", message, hint, endpoint)
+    return KafkaAway(
+        "kafka-unreachable", message, f"it is asked again; see `token_endpoint` of the cluster `{cluster.name}`", endpoint
+    )
 
 
 def listens(cluster: Cluster, patience: float) -> bool:
@@ -329,10 +346,3 @@ def _partitions(descriptions: Iterable[Any]) -> list[TopicPartition]:
 
 def _ids(descriptions: Iterable[Any]) -> dict[str, str]:
     return {description.name: str(description.topic_id) for description in descriptions}
-
-
-def client_settings(cluster: Cluster, secrets: SecretStore) -> dict[str, Any]:
-    """librdkafka's settings for talking to a cluster."""
-    values = {setting: getattr(cluster.security, name) for name, setting in _LOGIN.items()}
-    written = {setting: value for setting, value in values.items() if value is not None}
-    return {"bootstrap.servers": cluster.bootstrap, **dict(zip(written, reveal_together(written.values(), secrets), strict=True))}

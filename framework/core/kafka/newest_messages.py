@@ -12,7 +12,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from framework.base.errors import NoTopic, UnreachableError
 from framework.base.patience import KAFKA
 from framework.base.spelling import did_you_mean, the_names
-from framework.core.kafka.cluster import Kafka, client_settings, refuse_silent, unreachable
+from framework.core.kafka.cluster import Kafka, refuse_silent, unreachable
+from framework.core.kafka.login import client_settings
 from framework.plan import Cluster, SecretStore
 
 _NO_LEADER = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART")

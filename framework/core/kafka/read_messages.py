@@ -14,7 +14,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from framework.base.patience import KAFKA_WATCHED
 from framework.core.kafka import newest_messages
-from framework.core.kafka.cluster import Kafka, client_settings, refuse_silent, unreachable
+from framework.core.kafka.cluster import Kafka, refuse_silent, unreachable
+from framework.core.kafka.login import client_settings
 from framework.core.kafka.newest_messages import KafkaMessage
 from framework.core.rules.protocol import parted
 from framework.plan import SecretStore, Topic

@@ -12,11 +12,11 @@ from contextlib import suppress
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
+from framework.core.kafka.login import java_settings
 from framework.core.rules.protocol import Partition, Range, parted
 from framework.messages.encoding import decoder
 from framework.plan import Cluster, Pipeline, SecretStore
 from framework.sql.quote import identifier, literal
-from framework.systems.secrets import reveal_together
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,7 +25,6 @@ _SOURCE = "sluice.MessageSource"
 _TASK_MESSAGES = 2_000  # messages; a task takes as long to begin and to end as to read about so many
 _TASK_PARTITIONS = 8  # which it reads one after the other
 _SEVERAL_TASKS = 100_000  # messages of one partition that are worth a task of their own
-_JAAS = "org.apache.kafka.common.security.{module} required username={username} password={password};"
 
 Slice = tuple[str, int, int, int]  # a topic, a partition, the first offset, and the offset behind the last
 # The name of the struct that a decoder makes, the part of the message, and the decoder's function.
@@ -68,7 +67,7 @@ def options(
     calls: Sequence[DecoderCall] = (),
 ) -> dict[str, str]:
     """The options of the source."""
-    consumer = {"bootstrap.servers": cluster.bootstrap, **login(cluster, secrets)}
+    consumer = {"bootstrap.servers": cluster.bootstrap, **java_settings(cluster, secrets)}
     topics = dict(sorted(topic_ids.items()))
     return {"read": json.dumps({"consumer": consumer, "topics": topics, "decoders": calls, "tasks": tasks})}
 
@@ -102,17 +101,3 @@ def _struct(name: str, columns: Iterable[str]) -> str:
     prefix = f"{name}."
     names = [column.removeprefix(prefix) for column in columns if column.startswith(prefix)]
     return f"named_struct({', '.join(f'{literal(name)}, {identifier(prefix + name)}' for name in names)})"
-
-
-def login(cluster: Cluster, secrets: SecretStore) -> dict[str, str]:
-    """The settings of Kafka's Java clients for a cluster's login."""
-    security = cluster.security
-    if security.protocol == "PLAINTEXT":
-        return {}
-    settings = {"security.protocol": security.protocol}
-    if security.mechanism and security.username and security.password:
-        module = "plain.PlainLoginModule" if security.mechanism == "PLAIN" else "scram.ScramLoginModule"
-        username, password = map(json.dumps, reveal_together((security.username, security.password), secrets))
-        settings["sasl.mechanism"] = security.mechanism
-        settings["sasl.jaas.config"] = _JAAS.format(module=module, username=username, password=password)
-    return settings

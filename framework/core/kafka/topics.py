@@ -12,7 +12,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from framework.base.errors import KafkaAway, SluiceError, UnreachableError
 from framework.base.patience import KAFKA_TAKES, KAFKA_WATCHED
-from framework.core.kafka.cluster import Kafka, client_settings, refuse_silent, unreachable
+from framework.core.kafka.cluster import Kafka, refuse_silent, unreachable
+from framework.core.kafka.login import client_settings
 from framework.core.rules.protocol import partition
 from framework.plan import Cluster, SecretStore, Topic
 

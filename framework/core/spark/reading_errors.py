@@ -24,6 +24,7 @@ _LOST = "sluice.MessagesGone"
 _LOGIN = {
     "org.apache.kafka.common.errors.SslAuthenticationException": "does not trust its certificate",
     "org.apache.kafka.common.errors.SaslAuthenticationException": "could not log in",
+    "javax.security.auth.login.LoginException": "got no token",
 }
 _UNKNOWN_KEY = "sluice.UnknownKey"
 _NO_BRANCH = "Cannot use branch (does not exist)"  # Iceberg has no class of errors for it

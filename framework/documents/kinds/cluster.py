@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
 
 from framework import plan as model
 from framework.base.errors import Problem
 from framework.base.hosts import is_open, remote_addresses
 from framework.documents.draft import Draft
+from framework.documents.security import Security
 from framework.language.kind import Kind
 from framework.language.options import Document, OptionGroup, option
 from framework.language.scalars import Addresses, Url
@@ -26,39 +26,6 @@ security:
 registry: https://registry.example.com
 registry_auth: {username: "${secret:registry_key}", password: "${secret:registry_secret}"}
 """
-
-
-@dataclass(frozen=True)
-class Security(OptionGroup):
-    """The login, and whether the connection is encrypted."""
-
-    protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = option(
-        "`SASL_…` logs in, `…SSL` is encrypted.", example="SASL_SSL"
-    )
-    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = option(
-        "How the login is sent; `SASL_…` needs it.", default=None, example="PLAIN", later=("OAUTHBEARER", "GSSAPI", "AWS_MSK_IAM")
-    )
-    username: str | SecretRef | None = option(
-        "The login's name; `SASL_…` needs it.", default=None, example='"${secret:kafka_key}"', aka=["user"]
-    )
-    password: SecretRef | None = option(
-        "The secret with the password; `SASL_…` needs it.", default=None, example='"${secret:kafka_secret}"'
-    )
-
-    def problems(self) -> Iterable[Problem]:
-        login = {"mechanism": self.mechanism, "username": self.username, "password": self.password}
-        for key, value in login.items():
-            if self.protocol.startswith("SASL") and value is None:
-                example = {"mechanism": "PLAIN"}.get(key, f'"${{secret:kafka_{key}}}"')
-                yield Problem(
-                    self.place(), "missing-key", f"`security` has no `{key}`, which {self.protocol} needs",
-                    f"add `{key}: {example}`",
-                )  # fmt: skip
-            if not self.protocol.startswith("SASL") and value is not None:
-                yield Problem(
-                    self.key_place(key), "unused-key", f"`{key}` has no effect with `protocol: {self.protocol}`",
-                    "remove it, or log in with `protocol: SASL_SSL`",
-                )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -91,7 +58,11 @@ class Cluster(Document):
     )  # fmt: skip
 
     def servers(self) -> Iterable[str | None]:
-        return (*map(str.strip, self.bootstrap.split(",")), self.registry)
+        return (
+            *map(str.strip, self.bootstrap.split(",")),
+            self.registry,
+            self.security.token_endpoint if self.security else None,
+        )
 
     def problems(self) -> Iterable[Problem]:
         if self.registry_auth and self.registry is None and "registry" not in self.gaps:
@@ -118,11 +89,7 @@ def plan_clusters(draft: Draft, documents: tuple[Cluster, ...]) -> None:
 
 def _planned(cluster: Cluster) -> model.Cluster:
     login_spec, auth = cluster.security, cluster.registry_auth
-    security = (
-        model.Security(login_spec.protocol, login_spec.mechanism, login_spec.username, login_spec.password)
-        if login_spec
-        else model.Security()
-    )
+    security = login_spec.planned() if login_spec else model.Security()
     login = model.Login(auth.username, auth.password) if auth else None
     return model.Cluster(
         name=cluster.name, bootstrap=cluster.bootstrap, security=security, registry=cluster.registry, registry_auth=login

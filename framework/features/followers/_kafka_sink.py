@@ -14,7 +14,7 @@ from framework.core.context.outage import outage_of
 from framework.core.kafka import spark_reader, topics
 from framework.core.kafka.acls import TRANSACTIONS
 from framework.core.kafka.cluster import Kafka
-from framework.core.kafka.spark_reader import login
+from framework.core.kafka.login import java_settings
 from framework.core.spark.causes import is_spark_gone, spark_ended
 from framework.core.spark.java_errors import java_classes, text
 from framework.plan import Cluster, SecretStore
@@ -71,7 +71,7 @@ def take_turn(
     committed. Creates the topic if it is missing."""
     topics.ensure(cluster, secrets, topic, partitions)
     name = f"{TRANSACTIONS}{hashlib.sha256(sender.encode()).hexdigest()[:16]}"
-    client = {"bootstrap.servers": cluster.bootstrap, **_PRODUCER, **login(cluster, secrets)}
+    client = {"bootstrap.servers": cluster.bootstrap, **_PRODUCER, **java_settings(cluster, secrets)}
     jvm: Any = spark._jvm
     with _named_errors(cluster, topic):
         return Turn(cluster, topic, sender=name, client=client, java=jvm.sluice.Turn.take(client, name))

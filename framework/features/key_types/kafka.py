@@ -51,7 +51,10 @@ class KafkaLogin(KeyType):
     does = "replaces the login of the cluster's `security`"
 
     def opens(self, secret: str, options: Any, where: Where, draft: Draft) -> Opened | None:
-        hint = f'write `username: "${{secret:{secret}_key}}"` and `password: "${{secret:{secret}_secret}}"` under `security` of the cluster'
+        hint = (
+            f'write `username: "${{secret:{secret}_key}}"` and `password: "${{secret:{secret}_secret}}"` under `security` of the cluster; '
+            "by OAUTHBEARER, `client_id` and `client_secret`"
+        )
         unused = f"no cluster logs in to Kafka by secrets of `{secret}`", hint
         return of_cluster(secret, where, draft, kafka_login, unused)
 
@@ -103,7 +106,8 @@ class KafkaLogin(KeyType):
 
     def _administrator(self, work: KeyWork, acting: StoredKey | None) -> Mapping[str, Any]:
         """The settings of an administrator's login: that of `admin`, or of the key itself."""
-        from framework.core.kafka.cluster import client_settings, refuse_silent
+        from framework.core.kafka.cluster import refuse_silent
+        from framework.core.kafka.login import client_settings
 
         cluster, admin = _cluster(work.keys), work.keys.options.admin
         refuse_silent(cluster)
@@ -118,11 +122,10 @@ class KafkaLogin(KeyType):
 
 def _with_login(cluster: Cluster, work: KeyWork, values: Mapping[str, str]) -> Mapping[str, Any]:
     """The settings of the login of one key."""
-    from framework.core.kafka.cluster import client_settings
+    from framework.core.kafka.login import settings_with
 
-    settings = client_settings(replace(cluster, security=replace(cluster.security, username="", password=None)), work.secrets)
     name, password = (values[secret] for secret in work.keys.secrets)
-    return {**settings, "sasl.username": name, "sasl.password": password}
+    return settings_with(cluster, work.secrets, name, password)
 
 
 def _cluster(keys: Keys) -> Cluster:

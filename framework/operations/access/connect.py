@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from framework.core.kafka import acls
+from framework.core.kafka import acls, login
 from framework.operations.access.asked import without_secret
 from framework.operations.access.steps import SHELL, ScriptStep, shared
 from framework.plan import Cluster, SecretRef
@@ -13,17 +13,8 @@ _CLIENTS = ("consumer", "producer", "admin")  # the last two write the topic of 
 
 
 def logins(cluster: Cluster, secrets: str) -> Mapping[str, str]:
-    """The settings of each client, with secrets as names in a file that Connect reads."""
-    security = cluster.security
-    if security.protocol == "PLAINTEXT":
-        return {}
-    settings = {"security.protocol": security.protocol}
-    if security.username is not None:
-        scram = str(security.mechanism).startswith("SCRAM")
-        module = f"org.apache.kafka.common.security.{'scram.ScramLoginModule' if scram else 'plain.PlainLoginModule'}"
-        user = in_file(secrets, "kafka_user") if isinstance(security.username, SecretRef) else security.username
-        settings["sasl.mechanism"] = str(security.mechanism)
-        settings["sasl.jaas.config"] = f'{module} required username="{user}" password="{in_file(secrets, "kafka_password")}";'
+    """The settings of each client, with secrets and certificates as names in a file that Connect reads."""
+    settings = login.referring(cluster, lambda name, part: _value(secrets, name, part))
     return {f"{client}.override.{key}": value for client in _CLIENTS for key, value in settings.items()}
 
 
@@ -37,6 +28,14 @@ def registry(cluster: Cluster, secrets: str) -> Mapping[str, str]:
     return settings
 
 
+def _value(secrets: str, name: str, part: str | SecretRef) -> str:
+    return part if name == "username" and isinstance(part, str) else in_file(secrets, _line_name(name))
+
+
+def _line_name(name: str) -> str:
+    return "kafka_user" if name == "username" else f"kafka_{name}"
+
+
 def in_file(file: str, name: str) -> str:
     """A reference from a connector's configuration to a value in a file."""
     return f"${{file:{file}:{name}}}"
@@ -44,11 +43,11 @@ def in_file(file: str, name: str) -> str:
 
 def secret_lines(cluster: Cluster) -> Iterator[str]:
     """The lines with logins for the file of secrets."""
-    user, password = cluster.security.username, cluster.security.password
-    if isinstance(user, SecretRef):
-        yield f"kafka_user={without_secret(user)}"
-    if password is not None:
-        yield f"kafka_password={without_secret(password)}"
+    for name, part in login.parts(cluster.security).items():
+        if isinstance(part, SecretRef):
+            yield f"{_line_name(name)}={without_secret(part)}"
+        elif name != "username":
+            yield f"{_line_name(name)}=<what is in {part}, in one line, with \\n where lines end>"
     if cluster.registry_auth:
         yield f"registry_user={without_secret(cluster.registry_auth.username)}"
         yield f"registry_password={without_secret(cluster.registry_auth.password)}"
@@ -56,7 +55,7 @@ def secret_lines(cluster: Cluster) -> Iterator[str]:
 
 def rights(cluster: Cluster, connector: str, topic: str, dead_topic: str) -> Iterator[ScriptStep]:
     """Steps that let the connector use its topics and its group, in a Kafka with ACLs."""
-    if cluster.security.username is None:
+    if not cluster.security.logs_in:
         return
     principal = acls.principal(cluster)
     for kind, name, operations in (

@@ -16,7 +16,7 @@ from framework.base.errors import RefusedError, SluiceError, UnreachableError
 from framework.base.patience import TOPIC_DELETED
 from framework.core.iceberg import deletable_files, metadata, second_identity, table_state
 from framework.core.iceberg.jvm_state import attempts_of
-from framework.core.kafka.cluster import client_settings
+from framework.core.kafka.login import client_settings
 from framework.core.maintain import file_lists
 from framework.core.rules import attempts, forgotten, protocol, refusals
 from framework.plan import Catalog, Pipeline, Plan, SecretStore, Topic

@@ -19,7 +19,7 @@ from typing import Any
 from framework.base.errors import SluiceError, UnreachableError
 from framework.base.patience import KAFKA_TAKES
 from framework.base.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP_NTZ, Decimal, Type, is_integral
-from framework.core.kafka.cluster import client_settings
+from framework.core.kafka.login import client_settings
 from framework.documents.topic.generated import PatternPart, constant, parts
 from framework.messages.encoding.schema_writer import Writer
 from framework.messages.formats import DeclaredColumns, OneColumn, RegisteredSchema, find

@@ -56,6 +56,7 @@ final class Consumers {
         }
       }
     }
+    Logins.allow(settings);
     Map<String, Object> all = new HashMap<>(settings);
     all.putAll(ALWAYS);
     return new KafkaConsumer<>(all, new ByteArrayDeserializer(), new ByteArrayDeserializer());

@@ -54,6 +54,7 @@ public final class Sender {
     if (!rows.hasNext()) {
       return 0;
     }
+    Logins.allow(client);
     client.put(ProducerConfig.TRANSACTIONAL_ID_CONFIG, turn.sender(TaskContext.getPartitionId()));
     try (KafkaProducer<byte[], byte[]> producer =
         new KafkaProducer<>(client, new ByteArraySerializer(), new ByteArraySerializer())) {

@@ -22,6 +22,7 @@ public record Turn(String name, long producer, int epoch) implements Serializabl
 
   /** Takes the turn. From then on Kafka refuses what the senders of an earlier turn have not committed. */
   public static Turn take(Map<String, Object> client, String name) throws InterruptedException, ExecutionException {
+    Logins.allow(client);
     try (Admin admin = Admin.create(client)) {
       FenceProducersResult taken = admin.fenceProducers(List.of(name));
       Turn turn = new Turn(name, taken.producerId(name).get(), taken.epochId(name).get());
@@ -34,6 +35,7 @@ public record Turn(String name, long producer, int epoch) implements Serializabl
 
   /** Whether nobody has taken the turn since. */
   public boolean isHeld(Map<String, Object> client) throws InterruptedException, ExecutionException {
+    Logins.allow(client);
     try (Admin admin = Admin.create(client)) {
       TransactionDescription now = admin.describeTransactions(List.of(name)).description(name).get();
       return now.producerId() == producer && now.producerEpoch() == epoch;
