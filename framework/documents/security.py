@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from framework import plan
 from framework.base.errors import Problem
-from framework.base.hosts import is_open
 from framework.base.spelling import joined
 from framework.language.options import OptionGroup, option
 from framework.language.scalars import Location, Url
@@ -90,9 +90,17 @@ class Security(OptionGroup):
                 by_mechanism = self.protocol.startswith("SASL") and key not in _TLS
                 how = f"`mechanism: {self.mechanism}`" if by_mechanism else f"`protocol: {self.protocol}`"
                 yield Problem(self.key_place(key), "unused-key", f"`{key}` has no effect with {how}", self._without(key))
-        if is_open(self.token_endpoint):
-            message = f"the client's secret would be sent to {self.token_endpoint} without encryption"
-            yield Problem(self.place("token_endpoint"), "unencrypted-login", message, "write `https://…`")
+        for name, text in (self.extensions or {}).items():
+            if not re.fullmatch("(?!auth$)[A-Za-z]+", name) or not re.fullmatch("[ -+\\--~]+", text):
+                message = f"the extension `{name}: {text}` cannot be sent"
+                hint = "remove it: a name has letters alone, and is not `auth`; a value has printable characters of ASCII but the comma"
+                yield Problem(self.key_place("extensions", name), "bad-extension", message, hint)
+        if self.scope is not None and not re.fullmatch(r"[!#-\[\]-~]+( [!#-\[\]-~]+)*", self.scope):
+            hint = "write scopes with one space between them"
+            yield Problem(self.place("scope"), "bad-scope", f"`scope` is `{self.scope}`, which is none", hint)
+        if self.ca and "://" in self.ca:
+            message = f"`ca` is `{self.ca}`, which is no file of the project"
+            yield Problem(self.place("ca"), "bad-location", message, "write a path such as `certificates/kafka.pem`")
 
     def _without(self, key: str) -> str:
         """The hint for an option that has no effect."""

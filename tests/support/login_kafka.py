@@ -98,9 +98,11 @@ def in_line(pem: str) -> str:
 @contextmanager
 def certificate_kafka(home: Path, authority: Authority) -> Iterator[LockedKafka]:
     """A broker that takes certificates of this authority."""
-    own = authority.pair("127.0.0.1")
+    broker_pair = authority.pair("127.0.0.1")
     settings = _CERTIFICATES.format(
-        certificate=in_line(own.certificate), key=in_line(own.key_text()), authority=in_line(authority.certificate)
+        certificate=in_line(broker_pair.certificate),
+        key=in_line(broker_pair.key_text()),
+        authority=in_line(authority.certificate),
     )
     with with_logins(home, settings, protocol="SSL") as addresses:
         yield LockedKafka(*addresses)

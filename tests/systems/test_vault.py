@@ -114,6 +114,10 @@ def test_an_approle_logs_in_again_when_its_token_has_ended(
     assert "does not take the AppRole" in refused("app.key", vault_store).message
     monkeypatch.setenv("VAULT_SECRET_ID", server.ask("POST", "auth/approle/role/sluice/secret-id")["data"]["secret_id"])
     assert reveal(SecretRef("app.key"), vault_store) == "A1"
+    monkeypatch.setenv("VAULT_SECRET_ID", "wrong")
+    secrets.forget(vault_store)
+    assert reveal(SecretRef("app.key"), vault_store) == "A1", "the token is used until it ends"
+    monkeypatch.setenv("VAULT_SECRET_ID", server.ask("POST", "auth/approle/role/sluice/secret-id")["data"]["secret_id"] + "\n")
     server.ask("PUT", "sys/leases/revoke-prefix/auth/approle")
     secrets.forget(vault_store)
     assert reveal(SecretRef("app.key"), vault_store) == "A1"
@@ -137,6 +141,9 @@ def test_what_is_no_engine_of_version_2_and_what_does_not_answer(server: Server,
     server.ask("POST", "sys/mounts/old", {"type": "kv", "options": {"version": "1"}})
     server.ask("POST", "old/data/app", {"key": "A1"})
     assert "`mount`" in refused("app.key", store(mount="old")).hint
+    with pytest.raises(SetupError, match="no engine KV of version 2"):
+        open_key_store(store(mount="old")).add_key(Ring(name="new", secrets=("new",)), 1, {"new": "one"})
+    assert "is no path" in refused("x/../../other.key", store()).message
     assert "`mount`" in refused("app.key", store(mount="none")).hint or "kv put" in refused("app.key", store(mount="none")).hint
     with pytest.raises(SecretsAway):
         reveal(SecretRef("app.key"), SecretStore("vault", vault.Options(address="http://127.0.0.1:1")))
@@ -144,20 +151,20 @@ def test_what_is_no_engine_of_version_2_and_what_does_not_answer(server: Server,
 
 def test_keys_are_fields_of_the_secret_and_others_stay(server: Server, store: Callable[..., SecretStore]) -> None:
     server.put("app", key="A1", secret="one", port=9092, note=" as it is ", more={"a": 1})
-    kept = open_key_store(store())
-    kept.add_key(RING, 2, {"app.key": "A2", "app.secret": "two"})
-    assert [(key.number, key.state) for key in kept.keys(RING)] == [(1, "current"), (2, "next")]
-    kept.use_key(RING, 2)
+    key_store = open_key_store(store())
+    key_store.add_key(RING, 2, {"app.key": "A2", "app.secret": "two"})
+    assert [(key.number, key.state) for key in key_store.keys(RING)] == [(1, "current"), (2, "next")]
+    key_store.use_key(RING, 2)
     fields = server.fields("app")
     assert (fields["key"], fields["secret"]) == ("A2", "two")
     assert (fields["port"], fields["note"], fields["more"]) == (9092, " as it is ", {"a": 1})
     assert reveal(SecretRef("app.secret"), store()) == "two"
-    kept.use_key(RING, 1)
+    key_store.use_key(RING, 1)
     assert server.fields("app")["secret"] == "one"
-    kept.remove_key(RING, 2)
-    assert [(key.number, key.state, key.values) for key in kept.keys(RING)] == [(1, "current", FIRST)]
+    key_store.remove_key(RING, 2)
+    assert [(key.number, key.state, key.values) for key in key_store.keys(RING)] == [(1, "current", FIRST)]
     with pytest.raises(SetupError, match="cannot change at once") as error:
-        kept.keys(Ring(name="kafka_key", secrets=("kafka_key", "kafka_secret")))
+        key_store.keys(Ring(name="kafka_key", secrets=("kafka_key", "kafka_secret")))
     assert "`${secret:kafka.key}`" in error.value.hint
 
 
@@ -165,20 +172,43 @@ def test_a_secret_that_was_deleted_takes_keys_again(server: Server, store: Calla
     server.put("gone", key="A1")
     server.ask("DELETE", "secret/data/gone")
     assert "`vault kv put -mount=secret gone key=…`" in refused("gone.key", store()).hint
-    kept, ring = open_key_store(store()), Ring(name="gone.key", secrets=("gone.key",))
-    kept.add_key(ring, 1, {"gone.key": "A2"})
-    kept.use_key(ring, 1)
+    key_store, ring = open_key_store(store()), Ring(name="gone.key", secrets=("gone.key",))
+    key_store.add_key(ring, 1, {"gone.key": "A2"})
+    key_store.use_key(ring, 1)
     assert reveal(SecretRef("gone.key"), store()) == "A2"
+
+
+def test_no_machine_replaces_a_key_that_another_one_has_just_added(server: Server, store: Callable[..., SecretStore]) -> None:
+    server.put("app", key="A1", secret="one")
+    key_store = open_key_store(store())
+    key_store.add_key(RING, 2, {"app.key": "A2", "app.secret": "two"})
+    with pytest.raises(SetupError, match="another machine"):
+        key_store.add_key(RING, 2, {"app.key": "B2", "app.secret": "of the other"})
+    key_store.use_key(RING, 2)
+    assert server.fields("app")["secret"] == "two"
+    key_store.remove_key(RING, 1)
+    with pytest.raises(SetupError, match="any more"):
+        key_store.use_key(RING, 1)
+
+
+def test_a_value_that_is_a_number_is_a_key_like_others(server: Server, store: Callable[..., SecretStore]) -> None:
+    server.put("digits", value=1234567890123456)
+    key_store, ring = open_key_store(store()), Ring(name="digits", secrets=("digits",))
+    key_store.add_key(ring, 2, {"digits": "another of 16 characters"})
+    key_store.use_key(ring, 2)
+    assert [(key.number, key.values["digits"]) for key in key_store.keys(ring)] == [
+        (1, "1234567890123456"), (2, "another of 16 characters")
+    ]  # fmt: skip
 
 
 def test_values_of_several_lines_and_spaces_around_them(server: Server, store: Callable[..., SecretStore]) -> None:
     server.put("long", **{"key": " -----BEGIN=\nabc=\n-----END\n", "key=x": "other"})
-    kept, ring = open_key_store(store()), Ring(name="long.key", secrets=("long.key",))
+    key_store, ring = open_key_store(store()), Ring(name="long.key", secrets=("long.key",))
     assert reveal(SecretRef("long.key"), store()) == "-----BEGIN=\nabc=\n-----END"
-    kept.add_key(ring, 2, {"long.key": "two\nlines"})
-    assert [(key.number, key.state) for key in kept.keys(ring)] == [(1, "current"), (2, "next")]
-    kept.use_key(ring, 2)
-    assert [(key.number, key.state) for key in kept.keys(ring)] == [(1, "former"), (2, "current")]
+    key_store.add_key(ring, 2, {"long.key": "two\nlines"})
+    assert [(key.number, key.state) for key in key_store.keys(ring)] == [(1, "current"), (2, "next")]
+    key_store.use_key(ring, 2)
+    assert [(key.number, key.state) for key in key_store.keys(ring)] == [(1, "former"), (2, "current")]
     assert (server.fields("long")["key"], server.fields("long")["key=x"]) == ("two\nlines", "other")
 
 
@@ -190,12 +220,12 @@ def test_two_who_change_one_secret_lose_nothing_of_each_other(server: Server, st
         ring = Ring(name=f"shared.{name}", secrets=(f"shared.{name}",))
         try:
             for number in range(2, 12):
-                again(partial(kept.add_key, ring, number, {ring.name: str(number)}))
-                again(partial(kept.use_key, ring, number))
+                again(partial(key_store.add_key, ring, number, {ring.name: str(number)}))
+                again(partial(key_store.use_key, ring, number))
         except Exception as error:
             errors.append(error)
 
-    kept = open_key_store(store())
+    key_store = open_key_store(store())
     threads = [threading.Thread(target=work, args=(name,)) for name in "ab"]
     for thread in threads:
         thread.start()
@@ -226,7 +256,7 @@ def test_the_keys_of_a_mask(server: Server, store: Callable[..., SecretStore]) -
     found = mask_keys.ring("mask", vault_store)
     assert (found.suffixes, found.current, found.values[0]) == (("", "#2"), 1, "0123456789abcdef")
     fields = server.fields("mask")
-    server.put("mask", **{**fields, "value@1": "damaged"})
+    server.put("mask", **{**fields, "value@1": {"used": "as Vault's own page stores it"}})
     secrets.forget(vault_store)
     with pytest.raises(SetupError, match="cannot be read"):
         mask_keys.ring("mask", vault_store)

@@ -66,8 +66,9 @@ def _key(cluster: str, values: Mapping[str, str]) -> Any:
     try:
         return load_pem_private_key(values["key"].encode(), password.encode() if password else None)
     except TypeError:
-        says = "has a password" if password is None else "has no password"
-        hint = "add `key_password`" if password is None else "remove `key_password`"
+        says, hint = (
+            ("has no password", "remove `key_password`") if password else ("has a password", "add `key_password`, or its value,")
+        )
         raise SetupError("bad-certificate", f"`key` of the cluster `{cluster}` {says}", f"{hint} under `security`") from None
     except (ValueError, UnsupportedAlgorithm):
         message = f"`key` of the cluster `{cluster}` is no private key in PEM, or `key_password` is not its password"

@@ -35,7 +35,9 @@ _NO_TOKEN = "Failed to acquire SASL OAUTHBEARER token:"
 # What OAuth 2 answers where the client is to blame.
 _REFUSED = re.compile(
     "invalid_client|invalid_grant|invalid_request|invalid_scope|unauthorized_client|unsupported_grant_type|access_denied|not_authorized"
+    "|Unauthorized|Forbidden|decode JWT|extension"
 )
+_LOGIN_WORDS = re.compile(rf"SSL handshake failed|SSL alert number (4\d|116)|{re.escape(_NO_TOKEN)}")
 _RUNNING = "is it running? `sluice services up kafka` starts one on this machine"
 _ELSEWHERE = "is it running, and can this machine reach it? See `bootstrap` and `security` of the cluster"
 
@@ -47,9 +49,9 @@ class Kafka:
         self.cluster = cluster
         self._secrets = secrets
         self._patience = patience
-        self._login_error: Any = None  # the cluster's error about the login, which its answers do not contain
         self._login = client_settings(cluster, secrets)
-        self._settings = {**self._login, "log_level": 0, "error_cb": self._keep_login_error}
+        self._watch = LoginWatch()
+        self._settings = {**self._login, **self._watch.settings}
         self._admin = AdminClient(self._settings)
         self._cluster_id = ""
 
@@ -119,6 +121,8 @@ class Kafka:
                 failure = error
         if failure is not None and not ends and failure.args[0].name() not in _LEADERLESS:
             raise self._unreachable(failure) from None
+        if failure is None:
+            self._watch.clear(self._admin)
         return ends
 
     def starts(self, topic: Topic, state: TopicState) -> dict[Partition, int]:
@@ -242,30 +246,45 @@ class Kafka:
             if error.args[0].name() in ("_TRANSPORT", "_TIMED_OUT", "_ALL_BROKERS_DOWN", "_AUTHENTICATION", "_SSL"):
                 raise self._unreachable(error) from None
             raise
-        self._login_error = None
+        self._watch.clear(self._admin)
         return answer
 
-    def _keep_login_error(self, error: Any) -> None:
-        if _is_login_error(error):
-            self._login_error = error
-
     def _unreachable(self, error: KafkaException) -> UnreachableError:
-        self._admin.poll(0)
-        return unreachable(self.cluster, self._login_error or error.args[0])
+        return self._watch.unreachable(self.cluster, self._admin, error)
+
+
+class LoginWatch:
+    """The errors of a login that a client is told beside its answers, which say only that nobody answered in time."""
+
+    def __init__(self) -> None:
+        self._error: Any = None
+        self.settings: dict[str, Any] = {"log_level": 0, "error_cb": self._keep}
+
+    def _keep(self, error: Any) -> None:
+        if _is_login_error(error):
+            self._error = error
+
+    def clear(self, client: Any) -> None:
+        """Forgets what was said before an answer came."""
+        client.poll(0)
+        self._error = None
+
+    def unreachable(self, cluster: Cluster, client: Any, error: KafkaException) -> UnreachableError:
+        """The error of a question that was not answered, by its cause."""
+        client.poll(0)
+        return unreachable(cluster, self._error or error.args[0])
 
 
 def _is_login_error(error: Any) -> bool:
     # A broker refuses a certificate by an alert behind the handshake.
-    return error.name() in _LOGIN_FAILED or any(
-        words in error.str() for words in ("SSL handshake failed", "ssl/tls alert", _NO_TOKEN)
-    )
+    return error.name() in _LOGIN_FAILED or bool(_LOGIN_WORDS.search(error.str()))
 
 
 def unreachable(cluster: Cluster, error: Any) -> UnreachableError:
     """Returns a client's error with a code that says whether to wait or to correct something."""
     text = re.sub(r"^\w+://\S+: | \(after \d+ms in state \w+\)", "", error.str())
     if _NO_TOKEN in text:
-        return _without_token(cluster, text.partition(_NO_TOKEN)[2].strip())
+        return without_token(cluster, text.partition(_NO_TOKEN)[2].strip())
     if _is_login_error(error):
         hint = f"correct `security` of the cluster `{cluster.name}`, or its secrets"
         message = f"Kafka at {cluster.bootstrap} rejected the login: {text}"
@@ -277,7 +296,7 @@ def unreachable(cluster: Cluster, error: Any) -> UnreachableError:
     return KafkaAway("kafka-unreachable", f"Kafka at {cluster.bootstrap} does not answer: {text}", _running(cluster), system)
 
 
-def _without_token(cluster: Cluster, says: str) -> UnreachableError:
+def without_token(cluster: Cluster, says: str) -> UnreachableError:
     """The error of a login for which its provider gives no token. Several answers of one are written side by side."""
     endpoint = cluster.security.oauth.token_endpoint if cluster.security.oauth else ""
     says = " ".join(dict.fromkeys(re.findall(r"\{[^{}]*\}", says))) or says

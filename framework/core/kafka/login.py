@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from framework.core.kafka import certificates
 from framework.plan import Cluster, SecretRef, SecretStore
@@ -70,7 +71,8 @@ def _native(security: Security, values: Mapping[str, str]) -> dict[str, str]:
     if security.oauth:
         names |= {"username": "sasl.oauthbearer.client.id", "password": "sasl.oauthbearer.client.secret"}
         settings |= {"sasl.oauthbearer.method": "oidc", "sasl.oauthbearer.token.endpoint.url": security.oauth.token_endpoint}
-        settings |= {"sasl.oauthbearer.scope": security.oauth.scope} if security.oauth.scope else {}
+        # librdkafka puts it into a form as it is.
+        settings |= {"sasl.oauthbearer.scope": quote(security.oauth.scope, safe="/:.")} if security.oauth.scope else {}
         extensions = ",".join(f"{name}={value}" for name, value in security.oauth.extensions)
         settings |= {"sasl.oauthbearer.extensions": extensions} if extensions else {}
     else:

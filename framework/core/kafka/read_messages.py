@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from framework.base.patience import KAFKA_WATCHED
 from framework.core.kafka import newest_messages
-from framework.core.kafka.cluster import Kafka, refuse_silent, unreachable
+from framework.core.kafka.cluster import Kafka, LoginWatch, refuse_silent
 from framework.core.kafka.login import client_settings
 from framework.core.kafka.newest_messages import KafkaMessage
 from framework.core.rules.protocol import parted
@@ -83,13 +83,14 @@ def _parts(offsets: OffsetRanges, width: int, side: str) -> tuple[dict[int, tupl
 
 @contextmanager
 def _reading(topic: Topic, secrets: SecretStore) -> Iterator[Consumer]:
-    settings = {**client_settings(topic.cluster, secrets), "log_level": 0, "auto.offset.reset": "earliest"}
+    watch = LoginWatch()
+    settings = {**client_settings(topic.cluster, secrets), **watch.settings, "auto.offset.reset": "earliest"}
     settings |= {"group.id": "sluice-peek", "enable.auto.commit": False, "enable.partition.eof": True}
     consumer = Consumer(settings)
     try:
         yield consumer
     except KafkaException as error:
-        raise unreachable(topic.cluster, error.args[0]) from None
+        raise watch.unreachable(topic.cluster, consumer, error) from None
     finally:
         consumer.close()
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from confluent_kafka import KafkaException, TopicCollection
@@ -12,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from framework.base.errors import KafkaAway, SluiceError, UnreachableError
 from framework.base.patience import KAFKA_TAKES, KAFKA_WATCHED
-from framework.core.kafka.cluster import Kafka, refuse_silent, unreachable
+from framework.core.kafka.cluster import Kafka, LoginWatch, refuse_silent
 from framework.core.kafka.login import client_settings
 from framework.core.rules.protocol import partition
 from framework.plan import Cluster, SecretStore, Topic
@@ -54,11 +55,12 @@ def listed(cluster: Cluster, secrets: SecretStore, topics: Iterable[Topic]) -> I
     refuse_silent(cluster)
     kafka = Kafka(cluster, secrets, KAFKA_WATCHED)
     kafka.cluster_id()  # raises a named error where no server answers
-    admin = AdminClient({**client_settings(cluster, secrets), "log_level": 0})
+    watch = LoginWatch()
+    admin = AdminClient({**client_settings(cluster, secrets), **watch.settings})
     names = TopicCollection(list(dict.fromkeys(topic.kafka_name for topic in wanted_topics)))
     answers = admin.describe_topics(names, request_timeout=KAFKA_WATCHED)
     for topic in wanted_topics:
-        description = _described(cluster, answers[topic.kafka_name])
+        description = _described(answers[topic.kafka_name], partial(watch.unreachable, cluster, admin))
         yield Listed(topic, None) if description is None else _listed(kafka, topic, description)
 
 
@@ -66,10 +68,11 @@ def ensure(cluster: Cluster, secrets: SecretStore, name: str, partitions: int | 
     """Creates a topic if Kafka does not have it, with the cluster's default number of replicas and, without `partitions`, of
     partitions. Returns whether it was created."""
     refuse_silent(cluster)
-    admin = AdminClient({**client_settings(cluster, secrets), "log_level": 0})
+    watch = LoginWatch()
+    admin = AdminClient({**client_settings(cluster, secrets), **watch.settings})
     for attempt in range(_KNOWN_SOON):  # a topic that was just created is unknown to a broker for a moment
         answer = admin.describe_topics(TopicCollection([name]), request_timeout=KAFKA_WATCHED)[name]
-        if _described(cluster, answer) is not None:
+        if _described(answer, partial(watch.unreachable, cluster, admin)) is not None:
             return attempt > 0
         if attempt == 0:
             _create(admin, name, partitions)
@@ -93,14 +96,13 @@ def _create(admin: AdminClient, name: str, partitions: int | None) -> None:
             ) from None
 
 
-def _described(cluster: Cluster, answer: Any) -> Any:
+def _described(answer: Any, failed: Callable[[KafkaException], UnreachableError]) -> Any:
     try:
         return answer.result()
     except KafkaException as error:
-        kafka_error = error.args[0]
-        if kafka_error.name() in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
+        if error.args[0].name() in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
             return None
-        raise unreachable(cluster, kafka_error) from None
+        raise failed(error) from None
 
 
 def _listed(kafka: Kafka, topic: Topic, description: Any) -> Listed:

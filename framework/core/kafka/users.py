@@ -23,7 +23,7 @@ from confluent_kafka.admin import (
 
 from framework.base.errors import SluiceError
 from framework.base.patience import KAFKA
-from framework.core.kafka.cluster import unreachable
+from framework.core.kafka.cluster import LoginWatch, unreachable
 from framework.plan import Cluster
 
 _ITERATIONS = 8192
@@ -120,17 +120,14 @@ def wait_for_login(cluster: Cluster, settings: Mapping[str, Any]) -> None:
     """Logs in, as soon as the brokers know the user. Raises an error if they do not."""
     deadline = time.monotonic() + _KNOWN_EVERYWHERE
     while True:
-        errors: list[Any] = []
-        watched_settings: dict[str, Any] = {**settings, "log_level": 0, "error_cb": errors.append}
-        admin = AdminClient(watched_settings)
+        watch = LoginWatch()
+        admin = AdminClient({**settings, **watch.settings})
         try:
             admin.list_topics(timeout=_KNOWN_EVERYWHERE / 3)
             return
         except KafkaException as error:
-            admin.poll(0)
-            login_errors = [each for each in errors if each.name() == "_AUTHENTICATION"]
             if time.monotonic() > deadline:
-                raise unreachable(cluster, login_errors[0] if login_errors else error.args[0]) from None
+                raise watch.unreachable(cluster, admin, error) from None
         time.sleep(_PAUSE)
 
 

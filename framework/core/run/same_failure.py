@@ -20,6 +20,7 @@ from framework.plan import Catalog, Pipeline, digest
 
 _HOUR = 3600.0  # after it, a run is retried where no person must decide: the disk may have space by then, the machine memory
 # Errors that a check of the topic and the table also finds, and passing errors of other systems: the next run may not meet them.
+_BAD_FILE = "bad-certificate"  # of a file, of which no input knows
 _PASSING = (*CHECKED, CatalogAway, KafkaAway, NoTopic, RegistryAway, SecretsAway, Transient)
 
 
@@ -33,7 +34,7 @@ def same_failure(context: Context, pipeline: Pipeline) -> FailedRun | None:
     """The failure of the last run, if the next run would fail the same way. Called after a check that found no refusal."""
     record = journal.read(pipeline.journal_name)
     failure = record.failed
-    if failure is None or record.failed_at is None or failure.is_a(*_PASSING):
+    if failure is None or record.failed_at is None or failure.is_a(*_PASSING) or failure.code == _BAD_FILE:
         return None
     seconds = (datetime.now(timezone.utc) - iso_times.read(failure.at)).total_seconds()
     if not failure.suspended and seconds > _HOUR:

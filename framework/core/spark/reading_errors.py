@@ -20,11 +20,11 @@ _OF_CATALOG = {
     f"org.apache.iceberg.exceptions.{name}Exception"
     for name in ("CommitStateUnknown", "Forbidden", "NotAuthorized", "REST", "ServiceFailure", "ServiceUnavailable")
 }
+_NO_TOKEN = "javax.security.auth.login.LoginException"
 _LOST = "sluice.MessagesGone"
 _LOGIN = {
     "org.apache.kafka.common.errors.SslAuthenticationException": "does not trust its certificate",
     "org.apache.kafka.common.errors.SaslAuthenticationException": "could not log in",
-    "javax.security.auth.login.LoginException": "got no token",
 }
 _UNKNOWN_KEY = "sluice.UnknownKey"
 _NO_BRANCH = "Cannot use branch (does not exist)"  # Iceberg has no class of errors for it
@@ -87,6 +87,11 @@ def _name(pipeline: Pipeline, error: Exception) -> None:
         names = ", ".join(pipeline.sources)
         message = f"Kafka lost messages of {names} while they were read"
         raise Transient("messages-gone", message, "run again: the error then names the missing offsets") from None
+    if _NO_TOKEN in classes:
+        from framework.core.kafka.cluster import without_token
+
+        cluster = next(topic.cluster for topic in pipeline.topics if topic.cluster.security.oauth)
+        raise without_token(cluster, text(error)) from None
     if reason := next((_LOGIN[name] for name in classes if name in _LOGIN), None):
         message = f"Spark cannot read from Kafka at {_bootstrap(pipeline)}: Java {reason}"
         raise BatchError("kafka-refused", message, f"{TRUST}; see `security` of the cluster, too") from None

@@ -78,6 +78,10 @@ class Cluster(Document):
             message = f"the login would be sent to {', '.join(hosts)} without encryption"
             where = self.security.place("protocol")
             yield Problem(where, "unencrypted-login", message, f"write `protocol: SASL_SSL`; {allow}")
+        if self.security and is_open(self.security.token_endpoint):
+            message = f"the client's secret would be sent to {self.security.token_endpoint} without encryption"
+            where = self.security.place("token_endpoint")
+            yield Problem(where, "unencrypted-login", message, f"write `https://…`; {allow}")
         if self.registry_auth and is_open(self.registry):
             message = f"the login would be sent to {self.registry} without encryption"
             yield Problem(self.place("registry"), "unencrypted-login", message, f"write `https://…`; {allow}")

@@ -67,7 +67,9 @@ class KafkaLogin(KeyType):
         name, password = work.keys.secrets
         if self.by_hand(work.keys):
             mechanism = _cluster(work.keys).security.mechanism
-            raise made_by_hand(work.keys, f"a key of `mechanism: {mechanism}` is made where the cluster's users are", "cluster")
+            raise made_by_hand(
+                work.keys, f"a key of `mechanism: {mechanism}` is made where the cluster's users are", _resource(work.keys)
+            )
         acting = keyring.acting(stored)
         if acting is None:
             raise SluiceError(
@@ -100,7 +102,7 @@ class KafkaLogin(KeyType):
 
         name = self.known_as(values)
         if self.by_hand(work.keys):
-            return (deleted_by_hand(name),)
+            return (deleted_by_hand(name, at_confluent=_resource(work.keys) is not None),)
         Users(_cluster(work.keys), self._administrator(work, keyring.acting(stored))).delete(name)
         return ()
 
@@ -126,6 +128,11 @@ def _with_login(cluster: Cluster, work: KeyWork, values: Mapping[str, str]) -> M
 
     name, password = (values[secret] for secret in work.keys.secrets)
     return settings_with(cluster, work.secrets, name, password)
+
+
+def _resource(keys: Keys) -> str | None:
+    """The resource that keys of Confluent are made for; None for a client of a provider of tokens."""
+    return None if _cluster(keys).security.oauth else "cluster"
 
 
 def _cluster(keys: Keys) -> Cluster:

@@ -50,6 +50,10 @@ def added(lines: Sequence[str], ring: Ring, number: int, values: Mapping[str, st
 def used(lines: Sequence[str], ring: Ring, number: int) -> list[str]:
     """The lines in which a key is the current one."""
     entries, stored, moment = _entries(lines, ring), keys(lines, ring), time.time()
+    if number not in entries:
+        raise SetupError(
+            "unknown-key-number", f"there is no key {number} of {ring.name} any more", "`sluice keys list` shows them"
+        )
     current, values = keyring.current(stored), entries[number]["values"]
     replacements = {name: f"{name}={values[name]}" for name in ring.secrets}
     replacements[f"{ring.name}@{number}"] = _line(ring, number, **{**entries[number], "used": moment})

@@ -7,8 +7,10 @@ changed it meanwhile.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from framework.base.errors import Problem, SecretsAway, SetupError
 from framework.base.hosts import is_open
@@ -51,6 +53,11 @@ class Options(OptionGroup):
         if is_open(self.address):
             message = f"secrets would be sent from {self.address} without encryption"
             yield Problem(self.place("address"), "unencrypted-login", message, "write `https://…`")
+        for key in ("mount", "prefix"):
+            text = getattr(self, key)
+            if any(part in ("", ".", "..") for part in text.removesuffix("/" if key == "prefix" else "").split("/")) and text:
+                message = f"`{key}` is `{text}`, which is no path in Vault"
+                yield Problem(self.place(key), "bad-path", message, "write names with a `/` between them, as `team/kv`")
 
 
 class Vault(KeyStore):
@@ -61,7 +68,7 @@ class Vault(KeyStore):
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         self._kept = Kept(options.refresh)
-        self._client = VaultClient(options, self._kept)
+        self._client = VaultClient(options)
 
     def value(self, name: str) -> str:
         return self.values([name])[name]
@@ -87,7 +94,13 @@ class Vault(KeyStore):
         return _file_ring.keys(list(_lines(path, secret)), ring) if secret else ()
 
     def add_key(self, ring: Ring, number: int, values: Mapping[str, str], by_hand: bool = False) -> None:
-        self._change(_only_path(ring), lambda lines: _file_ring.added(lines, ring, number, values, by_hand))
+        def change(lines: list[str]) -> list[str]:
+            if any(_pair(line)[0] == f"{ring.name}@{number}" for line in lines):
+                message = f"another machine has just added the key {number} of {ring.name}"
+                raise SetupError("keys-busy", message, "`sluice keys list` shows it")
+            return _file_ring.added(lines, ring, number, values, by_hand)
+
+        self._change(_only_path(ring), change)
 
     def use_key(self, ring: Ring, number: int) -> None:
         self._change(_only_path(ring), lambda lines: _file_ring.used(lines, ring, number))
@@ -116,14 +129,16 @@ class Vault(KeyStore):
     def _text(self, name: str, secret: VaultSecret | None) -> str:
         path, field_name = _place(name)
         value = secret.fields.get(field_name) if secret else None
-        if isinstance(value, str | int | float) and not isinstance(value, bool):
-            return str(value).strip()
+        if (text := _as_text(field_name, value)) is not None:
+            return text
         self._kept.drop(path)  # it may be there the next time
         message = f"{self._client.where} has no field `{field_name}` of `{self._full(path)}`"
         command = f"vault kv {'patch' if secret and secret.fields else 'put'} -mount={self.options.mount} {self._full(path)} {field_name}=…"
         raise SetupError("no-secret", message, f"`{command}`")
 
     def _full(self, path: str) -> str:
+        if any(part in ("", ".", "..") for part in path.split("/")):
+            raise SetupError("no-secret", f"`{path}` is no path in Vault", "correct the name of the secret")
         return f"{self.options.prefix}{path}"
 
 
@@ -140,17 +155,26 @@ def _only_path(ring: Ring) -> str:
 
 def _place(name: str) -> tuple[str, str]:
     """The path and the field of a secret."""
-    path, dot, field_name = name.rpartition(".")
-    return (path, field_name) if dot else (name, _VALUE)
+    folder, slash, last = name.rpartition("/")
+    path, dot, field_name = last.rpartition(".")
+    return (f"{folder}{slash}{path}", field_name) if dot else (name, _VALUE)
 
 
 def _lines(path: str, secret: VaultSecret) -> Iterator[str]:
-    """The fields of a secret that are texts, as lines of a file would have them. The field `value` has two names."""
+    """The fields of a secret that are texts or numbers, as lines of a file would have them. The field `value` has two names."""
     for field_name, value in secret.fields.items():
-        if isinstance(value, str) and "=" not in field_name:
-            yield f"{path}.{field_name}={value}"
+        text = _as_text(field_name, value)
+        if text is not None and "=" not in field_name:
+            yield f"{path}.{field_name}={text}"
             if field_name.partition("@")[0] == _VALUE:
-                yield f"{path}{field_name.removeprefix(_VALUE)}={value}"
+                yield f"{path}{field_name.removeprefix(_VALUE)}={text}"
+
+
+def _as_text(field_name: str, value: Any) -> str | None:
+    """A field's text; None if it is neither text nor number. A key's own field may have been made JSON, as Vault's UI does."""
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        return str(value).strip()
+    return json.dumps(value) if "@" in field_name else None
 
 
 def _field(path: str, name: str) -> str:

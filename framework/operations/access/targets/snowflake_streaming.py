@@ -57,6 +57,16 @@ def _warnings(topic: Topic) -> Iterator[Warned]:
         "its worker has to read secrets from files: `config.providers=file` and "
         "`config.providers.file.class=org.apache.kafka.common.config.provider.FileConfigProvider`"
     )
+    if oauth := topic.cluster.security.oauth:
+        yield Warned(
+            "Kafka's clients ask only allowed endpoints for tokens: start each worker with "
+            f"`KAFKA_OPTS=-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={oauth.token_endpoint}`"
+        )
+    if topic.cluster.security.tls:
+        yield Warned(
+            "in the file of secrets, certificates and keys are one line each, with `\\n` where lines end; the key is PKCS#8, as "
+            "`openssl pkcs8 -topk8 -nocrypt` writes it"
+        )
     if topic.cluster.security.protocol != "PLAINTEXT":
         yield Warned(
             f"{acls.ADMIN} holds an administrator's login to Kafka, for Kafka's own tools: `security.protocol` and what belongs to it"
