@@ -1,4 +1,4 @@
-"""Logins to Kafka by tokens and by certificates: a stream works on while tokens end, and what is wrong is named and mends itself."""
+"""Logins to Kafka by tokens and by certificates: a stream works on while tokens end, and after a mistake or an outage that was named."""
 
 from __future__ import annotations
 

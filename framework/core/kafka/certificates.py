@@ -30,12 +30,12 @@ def prepared(cluster: str, values: Mapping[str, str]) -> dict[str, str]:
     certificates = {name: _certificates(cluster, name, values[name]) for name in ("ca", "certificate") if name in values}
     if "certificate" not in certificates:
         return values
-    (own, *_) = certificates["certificate"]
-    if own.not_valid_after_utc < datetime.now(timezone.utc):
-        message = f"the certificate of the cluster `{cluster}` ended on {own.not_valid_after_utc:%Y-%m-%d}"
+    (certificate, *_) = certificates["certificate"]
+    if certificate.not_valid_after_utc < datetime.now(timezone.utc):
+        message = f"the certificate of the cluster `{cluster}` ended on {certificate.not_valid_after_utc:%Y-%m-%d}"
         raise SetupError("bad-certificate", message, "put a new one, with its key, where the secrets are")
     key = _key(cluster, values)
-    if own.public_key() != key.public_key():
+    if certificate.public_key() != key.public_key():
         message = f"`certificate` and `key` of the cluster `{cluster}` do not belong together"
         raise SetupError(
             "bad-certificate", message, "write both of one pair; the login's own certificate comes first in its file"

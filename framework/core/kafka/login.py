@@ -1,7 +1,7 @@
 """The settings of a cluster's login: for librdkafka, for Kafka's Java clients, and for Kafka Connect, which has Java's with references to
 secrets.
 
-*Guarantee* A login whose parts are in several secrets is that of one moment. Certificates are read anew for each connection.
+*Guarantee* A login whose parts are in several secrets is that of one moment. Certificates are read again for each connection.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from framework.core.run import secret_digest
 from framework.plan import Catalog, Pipeline, digest
 
 _HOUR = 3600.0  # after it, a run is retried where no person must decide: the disk may have space by then, the machine memory
-# Errors that a check of the topic and the table also finds, and passing errors of other systems: the next run may not meet them.
 _BAD_FILE = "bad-certificate"  # of a file, of which no input knows
+# Errors that a check of the topic and the table also finds, and passing errors of other systems: the next run may not meet them.
 _PASSING = (*CHECKED, CatalogAway, KafkaAway, NoTopic, RegistryAway, SecretsAway, Transient)
 
 

@@ -58,11 +58,8 @@ class Cluster(Document):
     )  # fmt: skip
 
     def servers(self) -> Iterable[str | None]:
-        return (
-            *map(str.strip, self.bootstrap.split(",")),
-            self.registry,
-            self.security.token_endpoint if self.security else None,
-        )
+        of_login = self.security.servers() if self.security else ()
+        return (*map(str.strip, self.bootstrap.split(",")), self.registry, *of_login)
 
     def problems(self) -> Iterable[Problem]:
         if self.registry_auth and self.registry is None and "registry" not in self.gaps:

@@ -9,7 +9,7 @@ object has values by field: `${secret:kafka.password}` is the field `password` o
 
 With `store: vault`, `${secret:kafka.password}` is the field `password` of the secret `kafka` behind the `prefix`, in an engine KV of
 version 2, and `${secret:pii}` the field `value` of `pii`. Each look-up logs in with the token of VAULT_TOKEN, or of `~/.vault-token`,
-where `vault login` and Vault Agent write one, or as an AppRole. Tokens of an AppRole are replaced when they end; others are not renewed.
+where `vault login` and Vault Agent write one, or as an AppRole. Tokens of an AppRole are replaced before they end, others are not.
 """
 
 from __future__ import annotations

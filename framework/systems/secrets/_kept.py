@@ -7,15 +7,32 @@ needs another one.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
-from framework.base.errors import SecretsAway, SetupError
+from framework.base.errors import Problem, SecretsAway, SetupError
+from framework.base.hosts import is_open
 from framework.base.patience import SECRETS_AGAIN
+from framework.language.options import OptionGroup, option
 
 Looked = TypeVar("Looked")
+
+
+def refresh() -> Any:
+    return option(
+        "How long a value is used before it is looked up again; one that may have failed is looked up at once.", default=300,
+        example="5m", aka=["ttl", "cache"],
+    )  # fmt: skip
+
+
+def sent_openly(options: OptionGroup, name: str) -> Iterable[Problem]:
+    """The problem of a server's address, the option of this name, to which logins would go without encryption."""
+    address = getattr(options, name)
+    if is_open(address):
+        message = f"secrets would be sent from {address} without encryption"
+        yield Problem(options.place(name), "unencrypted-login", message, "write `https://…`")
 
 
 @dataclass(frozen=True)

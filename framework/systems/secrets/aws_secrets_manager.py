@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from framework.base.errors import Problem, SecretsAway, SetupError
-from framework.base.hosts import is_open
 from framework.language import aws_login
 from framework.language.options import OptionGroup, option
 from framework.language.scalars import Duration, Url
 from framework.plan.storage import Storage
 from framework.systems import aws_policy, buckets
 from framework.systems.keyring import Ring, StoredKey
-from framework.systems.secrets import KeyStore
+from framework.systems.secrets import KeyStore, _kept
 from framework.systems.secrets._aws_ring import CURRENT, RIGHTS, AwsRing
 from framework.systems.secrets._kept import Kept
 
@@ -41,19 +40,14 @@ class Options(OptionGroup):
         "The address; default: that of AWS.", default=None, example="https://vpce-1a2b.secretsmanager.eu-central-1.vpce.amazonaws.com",
         aka=["url", "uri"],
     )  # fmt: skip
-    refresh: Duration = option(
-        "How long a value is used before it is looked up again; one that may have failed is looked up at once.", default=300,
-        example="5m", aka=["ttl", "cache"],
-    )  # fmt: skip
+    refresh: Duration = _kept.refresh()
 
     def servers(self) -> Iterable[str | None]:
         return (self.endpoint,)
 
     def problems(self) -> Iterable[Problem]:
         yield from aws_login.id_without_role(self, self.role, self.external_id)
-        if is_open(self.endpoint):
-            message = f"secrets would be sent from {self.endpoint} without encryption"
-            yield Problem(self.place("endpoint"), "unencrypted-login", message, "write `https://…`")
+        yield from _kept.sent_openly(self, "endpoint")
 
 
 class SecretsManager(KeyStore):

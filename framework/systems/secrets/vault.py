@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from framework.base.errors import Problem, SecretsAway, SetupError
-from framework.base.hosts import is_open
 from framework.language.options import OptionGroup, option
 from framework.language.scalars import Duration, Url
 from framework.systems.keyring import Ring, StoredKey
-from framework.systems.secrets import KeyStore, _file_ring
+from framework.systems.secrets import KeyStore, _file_ring, _kept
 from framework.systems.secrets._kept import Kept
 from framework.systems.secrets._vault_client import VaultClient, VaultSecret
 
@@ -41,18 +40,13 @@ class Options(OptionGroup):
         "An AppRole to log in with; its secret id is in the environment variable VAULT_SECRET_ID.",
         default=None, example="5f3c1a9e-0b7d-4e2a-9c55-2f0f6a7d8e11",
     )  # fmt: skip
-    refresh: Duration = option(
-        "How long a value is used before it is looked up again; one that may have failed is looked up at once.", default=300,
-        example="5m", aka=["ttl", "cache"],
-    )  # fmt: skip
+    refresh: Duration = _kept.refresh()
 
     def servers(self) -> Iterable[str | None]:
         return (self.address,)
 
     def problems(self) -> Iterable[Problem]:
-        if is_open(self.address):
-            message = f"secrets would be sent from {self.address} without encryption"
-            yield Problem(self.place("address"), "unencrypted-login", message, "write `https://…`")
+        yield from _kept.sent_openly(self, "address")
         for key in ("mount", "prefix"):
             text = getattr(self, key)
             if any(part in ("", ".", "..") for part in text.removesuffix("/" if key == "prefix" else "").split("/")) and text:
